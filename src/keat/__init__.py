@@ -1,0 +1,3 @@
+"""keat: kernelized edge attention and sound evaluation for streams of timestamped edges."""
+
+__version__ = "0.1.0"
