@@ -1,0 +1,55 @@
+"""The chronological split of TGB: train up to the 70 % quantile of event times, test after the 85 %."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from keat.errors import InputError
+from keat.events.stream import EventStream
+
+
+class Splits(NamedTuple):
+    """Three views of one stream, in time order."""
+
+    train: EventStream
+    val: EventStream
+    test: EventStream
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {name: len(part) for name, part in zip(self._fields, self, strict=True)}
+
+
+def split(stream: EventStream, val: float = 0.15, test: float = 0.15) -> Splits:
+    """Split at quantiles of the event times, as TGB does.
+
+    An event belongs to train if t ≤ q₁, to val if q₁ < t ≤ q₂, to test otherwise. Events of equal
+    time therefore always fall into the same part, and coarse clocks do not give exactly 70/15/15.
+    """
+    if not (val > 0 and test > 0 and val + test < 1):
+        raise InputError(f"Split shares must be positive and leave room for training, not {val} and {test}.")
+    train_end = _count_up_to_quantile(stream, 1 - val - test)
+    val_end = _count_up_to_quantile(stream, 1 - test)
+    parts = Splits(stream[:train_end], stream[train_end:val_end], stream[val_end:])
+    empty = [name for name, size in parts.sizes.items() if size == 0]
+    if empty:
+        raise InputError(
+            f"{stream.name} is too short to split: its {len(stream)} events at "
+            f"{len(np.unique(stream.t))} distinct times leave {' and '.join(empty)} empty; "
+            "bring more events or a finer clock."
+        )
+    return parts
+
+
+def _count_up_to_quantile(stream: EventStream, q: float) -> int:
+    """How many events have t ≤ the q-quantile; on a sorted column that takes two look-ups."""
+    if len(stream) == 0:
+        return 0
+    position = q * (len(stream) - 1)
+    below = int(position)
+    above = min(below + 1, len(stream) - 1)
+    low, high = float(stream.t[below]), float(stream.t[above])
+    quantile = low + (high - low) * (position - below)
+    return int(np.searchsorted(stream.t, quantile, side="right"))

@@ -1,0 +1,81 @@
+"""All models by name. What is registered here joins the registry-wide tests by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from keat.errors import InputError, unknown_name
+from keat.events import EventStream
+from keat.models.contract import LinkModel, NodeModel
+from keat.models.forecasts import MovingAverage, PersistentForecast
+from keat.models.heuristics import (
+    EdgeBank,
+    EdgeBankWindow,
+    GlobalRecency,
+    LocalGlobalRecency,
+    PopTrack,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkEntry:
+    """How to build a link model from the training split, and what to say of it."""
+
+    build: Callable[[EventStream], LinkModel]
+    about: str
+    heuristic: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeEntry:
+    """How to build a node model; it may use the number of classes, never the labels."""
+
+    build: Callable[[EventStream], NodeModel]
+    about: str
+    heuristic: bool
+
+
+def _forecast(kind: type[PersistentForecast]) -> Callable[[EventStream], NodeModel]:
+    def build(train: EventStream) -> NodeModel:
+        if train.node_labels is None:
+            raise InputError(f"{kind.name} needs node labels over time, and {train.name} has none.")
+        return kind(train.node_labels, train.num_nodes)
+
+    return build
+
+
+LINK_MODELS: dict[str, LinkEntry] = {
+    "edgebank": LinkEntry(EdgeBank, "1 if the pair was ever seen (EdgeBank∞)", heuristic=True),
+    "edgebank-tw": LinkEntry(
+        EdgeBankWindow, "1 if the pair was seen in the last 15 % of time", heuristic=True
+    ),
+    "poptrack": LinkEntry(PopTrack, "recently popular destinations", heuristic=True),
+    "global-recency": LinkEntry(GlobalRecency, "destinations, latest first", heuristic=True),
+    "local-global": LinkEntry(
+        LocalGlobalRecency, "the source's own destinations, latest first, then all", heuristic=True
+    ),
+}
+
+NODE_MODELS: dict[str, NodeEntry] = {
+    "persistent-forecast": NodeEntry(
+        _forecast(PersistentForecast), "the node's last label again", heuristic=True
+    ),
+    "moving-average": NodeEntry(
+        _forecast(MovingAverage), "a running mean of the node's labels", heuristic=True
+    ),
+}
+
+
+def create_link_model(name: str, train: EventStream) -> LinkModel:
+    """Build a link model by name. It sees the training split and nothing else."""
+    if name not in LINK_MODELS:
+        raise unknown_name("link model", name, LINK_MODELS)
+    return LINK_MODELS[name].build(train)
+
+
+def create_node_model(name: str, train: EventStream) -> NodeModel:
+    """Build a node-property model by name."""
+    if name not in NODE_MODELS:
+        raise unknown_name("node model", name, NODE_MODELS)
+    return NODE_MODELS[name].build(train)

@@ -1,0 +1,134 @@
+"""Against whom a positive is ranked: one list shared by all, or a matrix with a row for each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from keat.errors import InputError
+from keat.events import EventStream
+from keat.models.contract import Queries
+from keat.tasks.metrics import rank_of
+
+
+class Candidates(ABC):
+    """Candidates of the positives ``events``; rows are positions in ``events``."""
+
+    def __init__(self, events: EventStream) -> None:
+        self.events = events
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Scores a positive needs."""
+
+    @abstractmethod
+    def queries(self, start: int, stop: int) -> Queries: ...
+
+    @abstractmethod
+    def ranks(self, start: int, stop: int, scores: torch.Tensor) -> torch.Tensor:
+        """Ranks (B,) of the positives from the scores of `queries`."""
+
+    @abstractmethod
+    def negatives_per_positive(self) -> npt.NDArray[np.int64]:
+        """How many negatives each positive is ranked against."""
+
+
+class SharedCandidates(Candidates):
+    """All of ``catalogue`` but the true destinations of (src, t): TGB's protocol for tgbl-wiki.
+
+    Only the catalogue is kept. What a positive must not be ranked against (the other destinations its
+    source really had at that very time) is found by grouping, and taken out of the counts.
+    """
+
+    def __init__(self, events: EventStream, catalogue: npt.NDArray[np.int32]) -> None:
+        super().__init__(events)
+        self.catalogue = np.unique(catalogue).astype(np.int32)
+        column = np.searchsorted(self.catalogue, events.dst)
+        column = np.minimum(column, len(self.catalogue) - 1)
+        outside = np.flatnonzero(self.catalogue[column] != events.dst)
+        if len(outside):
+            raise InputError(
+                f"Destination {events.ids.label(int(events.dst[outside[0]]))} is not among the "
+                f"{len(self.catalogue)} candidates; add it to the list."
+            )
+        self.column = column  # (B,) of the positive
+        # The distinct true destinations of each (src, t), as runs of `true_column`.
+        key = events.src.astype(np.int64)
+        order = np.lexsort((column, key, events.t))
+        new_group = np.ones(len(order), dtype=bool)
+        new_group[1:] = (key[order][1:] != key[order][:-1]) | (events.t[order][1:] != events.t[order][:-1])
+        distinct = new_group.copy()
+        distinct[1:] |= column[order][1:] != column[order][:-1]
+        group = np.cumsum(new_group) - 1
+        self.group = np.empty(len(order), dtype=np.int64)
+        self.group[order] = group
+        self.true_column = column[order][distinct]
+        self.group_start = np.append(np.flatnonzero(new_group[distinct]), len(self.true_column))
+        self.true_count = np.diff(self.group_start)[self.group]  # (B,) the positive itself included
+
+    @property
+    def width(self) -> int:
+        return len(self.catalogue)
+
+    def queries(self, start: int, stop: int) -> Queries:
+        return Queries(self.events.src[start:stop], self.events.t[start:stop], self.catalogue)
+
+    def ranks(self, start: int, stop: int, scores: torch.Tensor) -> torch.Tensor:
+        columns = torch.from_numpy(self.column[start:stop]).to(scores.device)
+        positive = scores.gather(1, columns[:, None])
+        above = (scores > positive).sum(dim=1)
+        level = (scores >= positive).sum(dim=1)
+        size = self.true_count[start:stop]
+        if size.max(initial=1) == 1:  # nearly always: only the positive itself was counted
+            return 1.0 + 0.5 * (above + level - 1)
+        # Counted although true at that time, the positive itself among them: taken out again.
+        group = self.group[start:stop]
+        row = np.repeat(np.arange(len(group)), size)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
+        column = self.true_column[np.repeat(self.group_start[group], size) + within]
+        rows = torch.from_numpy(row).to(scores.device)
+        true_scores = scores[rows, torch.from_numpy(column).to(scores.device)]
+        own = positive[:, 0][rows]
+        above = above.index_add(0, rows, -(true_scores > own).long())
+        level = level.index_add(0, rows, -(true_scores >= own).long())
+        return 1.0 + 0.5 * (above + level)
+
+    def negatives_per_positive(self) -> npt.NDArray[np.int64]:
+        return len(self.catalogue) - self.true_count
+
+
+class OwnCandidates(Candidates):
+    """A matrix of negatives (B, M), memory-mapped where large; row i has ``lengths[i]`` of them, the rest
+    of the row repeats a valid id so that no model ever sees a hole."""
+
+    def __init__(
+        self, events: EventStream, negatives: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
+    ) -> None:
+        super().__init__(events)
+        if negatives.shape[0] != len(events) or lengths.shape != (len(events),):
+            raise InputError(
+                f"There are {negatives.shape[0]} rows of negatives for {len(events)} positives; "
+                "they belong to other data or another split."
+            )
+        self.negatives, self.lengths = negatives, lengths
+
+    @property
+    def width(self) -> int:
+        return 1 + int(self.negatives.shape[1])
+
+    def queries(self, start: int, stop: int) -> Queries:
+        events = self.events
+        both = np.concatenate((events.dst[start:stop, None], self.negatives[start:stop]), axis=1)
+        return Queries(events.src[start:stop], events.t[start:stop], both)
+
+    def ranks(self, start: int, stop: int, scores: torch.Tensor) -> torch.Tensor:
+        lengths = torch.from_numpy(self.lengths[start:stop].astype(np.int64)).to(scores.device)
+        places = torch.arange(self.negatives.shape[1], device=scores.device)
+        return rank_of(scores[:, 0], scores[:, 1:], valid=places < lengths[:, None])
+
+    def negatives_per_positive(self) -> npt.NDArray[np.int64]:
+        return self.lengths.astype(np.int64)
