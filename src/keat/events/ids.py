@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,21 +14,31 @@ import pyarrow.parquet as pq
 
 from keat.errors import InputError
 
+Side = Literal["src", "dst"]
+
 
 class IdMap:
     """A bijection between labels (strings or integers) and 0 … n-1.
 
     ``labels`` is an Arrow array; position is the dense id. ``labels=None`` is the identity map over
     ``size`` ids, which costs nothing.
+
+    In a bipartite stream sources and destinations are different kinds of node whose labels may
+    coincide (user 5 and item 5). Then ``boundary`` is the number of sources: ids below it are sources,
+    the others destinations, and `index` has to be told which ``side`` a label is on.
     """
 
-    __slots__ = ("labels", "size")
+    __slots__ = ("boundary", "labels", "size")
 
-    def __init__(self, labels: pa.Array | None, size: int | None = None) -> None:
+    def __init__(self, labels: pa.Array | None, size: int | None = None, boundary: int | None = None) -> None:
         if labels is None and size is None:
             raise ValueError("an identity map needs its size")
+        if labels is not None:  # one type for all whole numbers and one for all text, so maps compare
+            whole = pa.types.is_integer(labels.type)
+            labels = labels.cast(pa.int64() if whole else pa.large_string())
         self.labels = labels
         self.size: int = len(labels) if labels is not None else int(size or 0)
+        self.boundary = boundary
 
     @classmethod
     def identity(cls, size: int) -> IdMap:
@@ -39,49 +50,71 @@ class IdMap:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, IdMap):
             return NotImplemented
-        return self.size == other.size and self._materialized().equals(other._materialized())
+        if (self.size, self.boundary) != (other.size, other.boundary):
+            return False
+        return bool(self._materialized().equals(other._materialized()))
 
     __hash__ = None  # type: ignore[assignment]  # a container of labels, not a key
 
     def __repr__(self) -> str:
         kind = "identity" if self.labels is None else str(self.labels.type)
-        return f"IdMap({self.size:,} nodes, {kind})"
+        sides = "" if self.boundary is None else f", the first {self.boundary:,} sources"
+        return f"IdMap({self.size:,} nodes, {kind}{sides})"
 
     def label(self, index: int) -> str | int:
         """What the user calls node ``index``."""
         if not 0 <= index < self.size:
             raise InputError(f"Node {index} does not exist: this stream has nodes 0 to {self.size - 1}.")
         if self.labels is None:
-            return index
-        value: str | int = self.labels[index].as_py()
+            return int(index)
+        value: str | int = self.labels[int(index)].as_py()
         return value
 
-    def index(self, labels: Any) -> npt.NDArray[np.int32]:
-        """Dense ids of ``labels`` (a sequence); an unknown label is an error that names it."""
+    def side(self, index: int) -> Side | None:
+        """Which kind of node ``index`` is; None if the stream is not bipartite."""
+        if self.boundary is None:
+            return None
+        return "src" if index < self.boundary else "dst"
+
+    def index(
+        self, labels: Sequence[Any] | npt.NDArray[Any], *, side: Side | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Dense ids of ``labels``; an unknown label is an error that names it."""
+        start, stop = self._range(side)
+        try:
+            wanted = pa.array(labels).cast(pa.int64() if self.labels is None else self.labels.type)
+        except pa.ArrowException as error:
+            raise InputError(f"The nodes of this stream are whole numbers ({error}).") from error
         if self.labels is None:
-            found = np.asarray(labels, dtype=np.int64)
-            missing = np.flatnonzero((found < 0) | (found >= self.size))
+            found = wanted.to_numpy(zero_copy_only=False)
+            found = np.where((found >= start) & (found < stop), found, -1)
         else:
-            wanted = pa.array(labels)
-            if not wanted.type.equals(self.labels.type):
-                wanted = wanted.cast(self.labels.type)
-            found = pc.fill_null(pc.index_in(wanted, value_set=self.labels), -1).to_numpy(
-                zero_copy_only=False
-            )
-            missing = np.flatnonzero(found < 0)
-        if len(missing):
-            raise InputError(
-                f"Node '{labels[missing[0]]}' does not occur in this stream; check the spelling."
-            )
-        return found.astype(np.int32)
+            position = pc.index_in(wanted, value_set=self.labels.slice(start, stop - start))
+            found = pc.fill_null(pc.add(position, start), -1).to_numpy()
+        if np.any(found < 0):
+            unknown = labels[int(np.argmax(found < 0))]
+            raise InputError(f"Node '{unknown}' does not occur in this stream; check the spelling.")
+        return np.asarray(found, dtype=np.int32)
+
+    def _range(self, side: Side | None) -> tuple[int, int]:
+        if self.boundary is None:
+            return 0, self.size
+        if side is None:
+            raise InputError("Sources and destinations of this stream are different kinds; give the side.")
+        return (0, self.boundary) if side == "src" else (self.boundary, self.size)
 
     def _materialized(self) -> pa.Array:
         return self.labels if self.labels is not None else pa.array(np.arange(self.size, dtype=np.int64))
 
     def save(self, path: Path) -> None:
         """Write the labels, in id order, as a one-column Parquet file."""
-        pq.write_table(pa.table({"label": self._materialized()}), path)
+        table = pa.table({"label": self._materialized()})
+        if self.boundary is not None:
+            table = table.replace_schema_metadata({"keat.boundary": str(self.boundary)})
+        pq.write_table(table, path)
 
     @classmethod
     def load(cls, path: Path) -> IdMap:
-        return cls(pq.read_table(path)["label"].combine_chunks())
+        table = pq.read_table(path)
+        boundary = (table.schema.metadata or {}).get(b"keat.boundary")
+        return cls(table["label"].combine_chunks(), boundary=None if boundary is None else int(boundary))

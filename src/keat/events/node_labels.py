@@ -7,9 +7,18 @@ dict of dense vectors, as the benchmark keeps them, is mostly zeros.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same memory, which cannot be written through this view."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,6 +38,8 @@ class NodeLabels:
             raise ValueError("t, node and indptr do not belong together")
         if np.any(self.t[1:] < self.t[:-1]):
             raise ValueError("node labels must be sorted by time")
+        for column in ("t", "node", "indptr", "classes", "weights"):
+            object.__setattr__(self, column, read_only(getattr(self, column)))
 
     def __len__(self) -> int:
         return len(self.t)
@@ -59,7 +70,7 @@ class NodeLabels:
     ) -> NodeLabels:
         """From one row per (time, node, class, weight), in any order; a repeated (time, node, class)
         keeps its last weight, as TGB's reader does."""
-        order = np.lexsort((np.arange(len(t)), classes, node, t))
+        order = np.lexsort((classes, node, t))  # stable: of equal entries the last stays last
         t, node, classes, weights = t[order], node[order], classes[order], weights[order]
         same_row = (t[1:] == t[:-1]) & (node[1:] == node[:-1])
         keep = np.append(~(same_row & (classes[1:] == classes[:-1])), True)[: len(t)]

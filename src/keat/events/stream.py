@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -14,10 +13,11 @@ import numpy.typing as npt
 
 from keat.errors import InputError, Notice
 from keat.events.ids import IdMap
-from keat.events.node_labels import NodeLabels
-from keat.events.units import UNITS, TimeUnit
+from keat.events.node_labels import NodeLabels, read_only
+from keat.events.saving import open_folder, save_folder
+from keat.events.units import TimeUnit, require_unit
 
-FORMAT = 1  # of the columnar folder written by `save`; raise it when the layout changes
+NODE_LABEL_PARTS = ("t", "node", "indptr", "classes", "weights")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,12 +47,11 @@ class EventStream:
         n = len(self.t)
         if not (len(self.src) == len(self.dst) == len(self.features) == n):
             raise ValueError("src, dst, t and features must have one row an event")
+        if self.labels is not None and len(self.labels) != n:
+            raise ValueError("labels must have one row an event")
         for column in ("src", "dst", "t", "features", "labels", "node_features"):
-            array = getattr(self, column)
-            if array is not None and array.flags.writeable:
-                array = array.view()
-                array.flags.writeable = False
-                object.__setattr__(self, column, array)
+            if (array := getattr(self, column)) is not None:
+                object.__setattr__(self, column, read_only(array))
 
     def __len__(self) -> int:
         return len(self.t)
@@ -84,7 +83,7 @@ class EventStream:
 
     @property
     def feature_dim(self) -> int:
-        return self.features.shape[1]
+        return int(self.features.shape[1])
 
     @property
     def span(self) -> int:
@@ -114,39 +113,27 @@ class EventStream:
         name: str = "events",
     ) -> EventStream:
         """From arrays whose ids are dense already (0 … num_nodes-1). Sorted by time if need be."""
-        src, dst = np.asarray(src), np.asarray(dst)
-        time = np.asarray(t)
-        if unit not in UNITS:
-            raise InputError(f"Unknown time unit '{unit}'; use one of {', '.join(UNITS)}.")
-        for column, array in (("src", src), ("dst", dst), ("t", time)):
-            if not np.issubdtype(array.dtype, np.integer):
-                raise InputError(f"'{column}' of {name} must hold integers, not {array.dtype}.")
-            if len(array) and array.min() < 0:
-                row = int(np.argmax(array < 0))
-                raise InputError(f"'{column}' of {name} is negative ({array[row]}) at row {row}.")
-        largest = max(int(src.max(initial=-1)), int(dst.max(initial=-1)))
+        require_unit(unit)
+        checked = {c: _counts(name, c, array) for c, array in (("src", src), ("dst", dst), ("t", t))}
+        n = len(checked["t"])
+        if features is None:
+            features = np.zeros((n, 0), dtype=np.float32)
+        label_array = None if labels is None else np.asarray(labels)
+        for column, array in (*checked.items(), ("features", features), ("labels", label_array)):
+            if array is not None and len(array) != n:
+                raise InputError(f"'{column}' of {name} has {len(array)} rows but 't' has {n}.")
+        largest = max(int(checked[side].max(initial=-1)) for side in ("src", "dst"))
         num_nodes = largest + 1 if num_nodes is None else num_nodes
         if largest >= num_nodes:
             raise InputError(f"{name} names node {largest} but is said to have {num_nodes} nodes.")
-        if features is None:
-            features = np.zeros((len(time), 0), dtype=np.float32)
-        label_array = None if labels is None else np.asarray(labels)
-        time = time.astype(np.int64, copy=False)
-        if np.any(time[1:] < time[:-1]):
-            first = int(np.argmax(time[1:] < time[:-1])) + 1
-            warnings.warn(
-                f"{name} was not in time order (first at row {first}); sorted, events of equal time "
-                "keep their order.",
-                Notice,
-                stacklevel=2,
+        if num_nodes > np.iinfo(np.int32).max:
+            raise InputError(
+                f"Node ids of {name} go up to {largest}; make them dense, 0 to the number of nodes."
             )
-            order = np.argsort(time, kind="stable")
-            src, dst, time, features = src[order], dst[order], time[order], features[order]
-            label_array = None if label_array is None else label_array[order]
-        return cls(
-            src=src.astype(np.int32, copy=False),
-            dst=dst.astype(np.int32, copy=False),
-            t=time,
+        unsorted = cls(
+            src=checked["src"].astype(np.int32, copy=False),
+            dst=checked["dst"].astype(np.int32, copy=False),
+            t=checked["t"].astype(np.int64, copy=False),
             features=features.astype(np.float32, copy=False),
             num_nodes=num_nodes,
             ids=ids if ids is not None else IdMap.identity(num_nodes),
@@ -156,66 +143,69 @@ class EventStream:
             node_labels=node_labels,
             name=name,
         )
+        return unsorted.in_time_order()
 
-    def save(self, folder: Path) -> None:
-        """Write the columns as .npy files that `open` maps into memory."""
-        folder.mkdir(parents=True, exist_ok=True)
-        columns = {"src": self.src, "dst": self.dst, "t": self.t, "features": self.features}
-        if self.labels is not None:
-            columns["labels"] = self.labels
-        if self.node_features is not None:
-            columns["node_features"] = self.node_features
-        if (nl := self.node_labels) is not None:
-            parts = {
-                "t": nl.t,
-                "node": nl.node,
-                "indptr": nl.indptr,
-                "classes": nl.classes,
-                "weights": nl.weights,
-            }
-            columns |= {f"node_labels_{part}": array for part, array in parts.items()}
-        for column, array in columns.items():
-            np.save(folder / f"{column}.npy", array, allow_pickle=False)
-        if self.ids.labels is not None:
-            self.ids.save(folder / "ids.parquet")
+    def in_time_order(self) -> EventStream:
+        """This stream, sorted by time with a notice if it is not sorted already."""
+        backwards = self.t[1:] < self.t[:-1]
+        if not backwards.any():
+            return self
+        warnings.warn(
+            f"{self.name} was not in time order (data row {int(np.argmax(backwards)) + 2} is the first that "
+            "is earlier than the one before); sorted, events of equal time keep their order.",
+            Notice,
+            stacklevel=3,
+        )
+        order = np.argsort(self.t, kind="stable")
+        return replace(
+            self,
+            src=self.src[order],
+            dst=self.dst[order],
+            t=self.t[order],
+            features=self.features[order],
+            labels=None if self.labels is None else self.labels[order],
+        )
+
+    def save(self, folder: str | Path) -> None:
+        """Write the columns as .npy files that `open` maps into memory; all of them or nothing."""
+        columns = {c: getattr(self, c) for c in ("src", "dst", "t", "features", "labels", "node_features")}
+        if self.node_labels is not None:
+            columns |= {f"node_labels_{part}": getattr(self.node_labels, part) for part in NODE_LABEL_PARTS}
         meta = {
-            "format": FORMAT,
             "name": self.name,
             "unit": self.unit,
             "num_nodes": self.num_nodes,
+            "offset": self.offset,
             "num_classes": None if self.node_labels is None else self.node_labels.num_classes,
-            "columns": sorted(columns),
         }
-        (folder / "stream.json").write_text(json.dumps(meta, indent=1))
+        present = {column: array for column, array in columns.items() if array is not None}
+        save_folder(Path(folder), present, self.ids, meta)
 
     @classmethod
-    def open(cls, folder: Path) -> EventStream:
+    def open(cls, folder: str | Path) -> EventStream:
         """Open a saved stream; columns are memory-mapped, so this takes milliseconds at any size."""
-        try:
-            meta = json.loads((folder / "stream.json").read_text())
-            if meta["format"] != FORMAT:
-                raise InputError(
-                    f"{folder} was written by another version of keat (format {meta['format']}, "
-                    f"this one reads {FORMAT}); delete it and load the data again."
-                )
-            columns: dict[str, Any] = {
-                c: np.load(folder / f"{c}.npy", mmap_mode="r", allow_pickle=False) for c in meta["columns"]
-            }
-        except (FileNotFoundError, ValueError, KeyError) as error:
-            raise InputError(
-                f"{folder} is not a complete keat stream ({error}); delete it and load again."
-            ) from error
+        columns, ids, meta = open_folder(Path(folder))
         parts = {
-            c.removeprefix("node_labels_"): columns.pop(c)
-            for c in list(columns)
-            if c.startswith("node_labels_")
+            part: columns.pop(f"node_labels_{part}")
+            for part in NODE_LABEL_PARTS
+            if f"node_labels_{part}" in columns
         }
-        id_file = folder / "ids.parquet"
-        return cls(
-            **columns,
-            num_nodes=meta["num_nodes"],
-            ids=IdMap.load(id_file) if id_file.exists() else IdMap.identity(meta["num_nodes"]),
-            unit=meta["unit"],
-            node_labels=NodeLabels(**parts, num_classes=meta["num_classes"]) if parts else None,
-            name=meta["name"],
-        )
+        try:
+            labels = NodeLabels(**parts, num_classes=meta["num_classes"]) if parts else None
+            fields: dict[str, Any] = {key: meta[key] for key in ("name", "unit", "num_nodes", "offset")}
+            return cls(**fields | columns, ids=ids, node_labels=labels)
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"{folder} is not a sound keat stream ({error}); delete it and load the data again."
+            ) from error
+
+
+def _counts(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[np.integer]:
+    """``values`` as an array of whole numbers from 0."""
+    array = np.asarray(values)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"'{column}' of {name} must hold integers, not {array.dtype}.")
+    if len(array) and array.min() < 0:
+        row = int(np.argmax(array < 0))
+        raise InputError(f"'{column}' of {name} is negative ({array[row]}) at data row {row + 1}.")
+    return array

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
+from keat.errors import InputError
+
 TimeUnit = Literal["s", "ms", "us", "ns", "day", "year"]
 UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
 
@@ -26,6 +28,11 @@ _LADDER = (
     ("µs", 1e-6),
     ("ns", 1e-9),
 )
+
+
+def require_unit(unit: str) -> None:
+    if unit not in UNITS:
+        raise InputError(f"Unknown time unit '{unit}'; use one of {', '.join(UNITS)}.")
 
 
 def humanize(amount: float, unit: TimeUnit) -> str:

@@ -1,0 +1,85 @@
+"""One column of a file or frame, which knows where it came from and can say what is wrong with it.
+
+Rows are always counted as *data rows*: the first event is data row 1, a header is not counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keat.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    where: str  # the file or frame, as the user calls it
+    name: str
+    data: pa.ChunkedArray
+
+    @property
+    def type(self) -> pa.DataType:
+        return self.data.type
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def error(self, problem: str, *, do: str, row: int | None = None) -> InputError:
+        """The one sentence: where, what is wrong, what to do. ``row`` counts from 0."""
+        place = f"{self.where}, column '{self.name}'"
+        if row is not None:
+            place += f", data row {row + 1}"
+        return InputError(f"{place}: {problem}; {do}.")
+
+    def require_values(self, do: str) -> None:
+        """Every row holds something."""
+        if self.data.null_count:
+            row = pc.index(pc.is_null(self.data), True).as_py()
+            raise self.error("the value is missing", do=do, row=row)
+
+    def plain(self) -> Column:
+        """Without dictionary encoding (a pandas or polars category holds what its values hold)."""
+        if not pa.types.is_dictionary(self.type):
+            return self
+        return Column(self.where, self.name, self.data.cast(self.type.value_type))
+
+    def first_not(self, target: pa.DataType) -> int | None:
+        """The first row that Arrow cannot cast to ``target``; None if it can cast them all.
+
+        Each step casts half of what is left, so finding the row costs about as much as one cast.
+        """
+        if _castable(self.data, target):
+            return None
+        start, length = 0, len(self.data)
+        while length > 1:
+            half = length // 2
+            if _castable(self.data.slice(start, half), target):
+                start, length = start + half, length - half
+            else:
+                length = half
+        return start
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def to_numpy(data: pa.ChunkedArray, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:
+    """A column without nulls as one array: Arrow's own memory where it is one chunk of that type."""
+    chunks = [chunk.to_numpy(zero_copy_only=False) for chunk in data.chunks]
+    if len(chunks) == 1:
+        return np.asarray(chunks[0], dtype=dtype)
+    return np.concatenate(chunks, dtype=dtype, casting="unsafe")
+
+
+def _castable(data: pa.ChunkedArray, target: pa.DataType) -> bool:
+    try:
+        data.cast(target)
+    except pa.ArrowException:
+        return False
+    return True

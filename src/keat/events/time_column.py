@@ -1,0 +1,130 @@
+"""A time column of any type → int64 in a unit. Nothing is rounded or guessed in silence."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from keat.errors import Notice
+from keat.events.columns import Column, is_text, to_numpy
+from keat.events.units import TimeUnit
+
+Times = npt.NDArray[np.int64]
+INT64_MAX = np.iinfo(np.int64).max
+
+# Where float times have fractions they are kept, as whole numbers of a unit a million times finer.
+FINER: dict[TimeUnit, TimeUnit] = {"s": "us", "ms": "ns"}
+MILLION = 1e6
+
+# Text is read as the first of these that its first row fits.
+TEXT_FORMS = (pa.int64(), pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
+
+
+def read_time(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeUnit]:
+    """The times and their unit: the column's own for dates, else ``unit`` (seconds if not given)."""
+    column.require_values("every event needs a time, so fill it in or drop the row")
+    column = column.plain()
+    if is_text(column.type):
+        column = _parsed(column)
+    kind = column.type
+    if pa.types.is_decimal(kind):
+        column = Column(column.where, column.name, column.data.cast(pa.float64()))
+        kind = column.type
+    if pa.types.is_integer(kind):
+        times, unit = _from_integers(column), unit or "s"
+    elif pa.types.is_floating(kind):
+        times, unit = _from_floats(column, unit or "s")
+    elif pa.types.is_date(kind):
+        times, unit = _from_dates(column, unit)
+    elif pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
+        times, unit = _from_datetimes(column, unit)
+    else:
+        raise column.error(f"the values are {kind}, not times", do="give numbers, dates or datetimes")
+    if times.min() < 0:
+        row = int(np.argmax(times < 0))
+        value = times[row] if not pa.types.is_temporal(kind) else column.data[row].cast(pa.string())
+        raise column.error(f"the time is negative ({value})", do="shift all times so that none is", row=row)
+    return times, unit
+
+
+def _parsed(column: Column) -> Column:
+    """Text as numbers or datetimes; an error at the first row that is neither."""
+    first = Column(column.where, column.name, column.data.slice(0, 1))
+    forms = [form for form in TEXT_FORMS if first.first_not(form) is None]
+    rows = [column.first_not(form) for form in forms]
+    for form, row in zip(forms, rows, strict=True):
+        if row is None:
+            return Column(column.where, column.name, column.data.cast(form))
+    row = max((row for row in rows if row is not None), default=0)
+    raise column.error(
+        f"'{column.data[row]}' is not a time",
+        do="write numbers or ISO 8601 datetimes such as 2024-05-31 13:45:00",
+        row=row,
+    )
+
+
+def _from_integers(column: Column) -> Times:
+    if pa.types.is_uint64(column.type) and (row := column.first_not(pa.int64())) is not None:
+        raise _overflow(column, row)
+    return to_numpy(column.data, np.int64)
+
+
+def _from_floats(column: Column, unit: TimeUnit) -> tuple[Times, TimeUnit]:
+    stored = to_numpy(column.data)
+    values = stored.astype(np.float64, copy=False)
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values)))
+        raise column.error(f"the time is {values[row]}", do="fill it in or drop the row", row=row)
+    fractional = values != np.floor(values)
+    if fractional.any():
+        if unit not in FINER:
+            row = int(np.argmax(fractional))
+            raise column.error(
+                f"{values[row]} is not a whole {unit}",
+                do="convert the times to whole numbers, or to seconds or milliseconds",
+                row=row,
+            )
+        values = np.rint(values * MILLION)
+        _notify(column, f"times in '{unit}' have fractions, kept by converting to whole '{FINER[unit]}'.")
+        unit = FINER[unit]
+    elif np.abs(values).max() > 2 ** (np.finfo(stored.dtype).nmant + 1):
+        _notify(column, f"{stored.dtype} is too coarse for times this large, they were rounded when stored.")
+    if (too_large := np.abs(values) >= 2.0**63).any():
+        raise _overflow(column, int(np.argmax(too_large)))
+    return values.astype(np.int64), unit
+
+
+def _from_dates(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeUnit]:
+    if unit not in (None, "day"):
+        raise column.error(f"dates are in days, not '{unit}'", do="leave the unit out")
+    return to_numpy(column.data.cast(pa.date32()).cast(pa.int32()), np.int64), "day"
+
+
+def _from_datetimes(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeUnit]:
+    own: TimeUnit = column.type.unit
+    data = column.data
+    if unit is not None and unit != own:
+        if unit in ("day", "year"):
+            raise column.error(f"datetimes are in '{own}', not '{unit}'", do="leave the unit out")
+        target = (
+            pa.duration(unit) if pa.types.is_duration(column.type) else pa.timestamp(unit, column.type.tz)
+        )
+        if (row := column.first_not(target)) is not None:
+            raise column.error(
+                f"{data[row].cast(pa.string())} is not a whole '{unit}'", do="leave the unit out", row=row
+            )
+        data = data.cast(target)
+    return to_numpy(data.cast(pa.int64())), unit or own
+
+
+def _overflow(column: Column, row: int) -> Exception:
+    return column.error(
+        f"{column.data[row]} does not fit 64-bit integers", do="use a coarser unit of time", row=row
+    )
+
+
+def _notify(column: Column, what: str) -> None:
+    warnings.warn(f"{column.where}, column '{column.name}': {what}", Notice, stacklevel=5)
