@@ -1,0 +1,19 @@
+"""The embedded default dataset: simulated card payments. What is planted is told in docs/payments.md."""
+
+from keat.datasets.payments.simulate import (
+    FEATURES,
+    PaymentsTruth,
+    simulate_payments,
+    simulate_payments_with_truth,
+)
+from keat.datasets.payments.world import CATEGORIES, Cause, PaymentsConfig
+
+__all__ = [
+    "CATEGORIES",
+    "FEATURES",
+    "Cause",
+    "PaymentsConfig",
+    "PaymentsTruth",
+    "simulate_payments",
+    "simulate_payments_with_truth",
+]
