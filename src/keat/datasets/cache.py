@@ -1,0 +1,156 @@
+"""The data folder: raw files as published, and beside them the columns keat maps into memory.
+
+    <KEAT_DATA, or the platform's cache folder>/
+      tgbl-wiki/
+        raw/      tgbl-wiki_edgelist_v2.csv, tgbl-wiki_val_ns_v2.pkl, …
+        stream/   src.npy, dst.npy, t.npy, features.npy, …   (made once, opens in milliseconds)
+
+A raw file (or the zip that holds it) that someone put there by hand is used as it is, with no network.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Literal
+
+from keat.datasets import dgraphfin, jodie, tgbl, tgbn
+from keat.datasets.download import Progress, download
+from keat.datasets.folder import data_folder, writing
+from keat.datasets.registry import DatasetInfo, dataset_info
+from keat.errors import DownloadError
+from keat.events import EventStream
+
+try:
+    import fcntl
+except ImportError:  # Windows: two processes may both do the work; each moves a whole file in at the end
+    fcntl = None  # type: ignore[assignment]
+
+_Reader = Callable[[Path, DatasetInfo], EventStream]
+
+_READERS: dict[str, _Reader] = {
+    "tgbl-review": tgbl.read_weighted,
+    "tgbl-coin": tgbl.read_weighted,
+    "tgbl-comment": tgbl.read_comments,
+    "tgbl-flight": tgbl.read_flights,
+    "tgbn-trade": tgbn.read_trade,
+    "tgbn-genre": tgbn.read_genres,
+    "tgbn-reddit": tgbn.read_subreddits,
+    "tgbn-token": tgbn.read_tokens,
+    "dgraphfin": dgraphfin.read_contacts,
+}
+
+
+def raw_folder(name: str) -> Path:
+    """Where the raw files of a dataset are, or have to be put."""
+    return data_folder() / dataset_info(name).name / "raw"
+
+
+def fetch(name: str, progress: Progress | None = None) -> Path:
+    """Bring the raw files of a dataset into the data folder, if they are not there, and return the folder
+    they are in."""
+    info, raw = dataset_info(name), raw_folder(name)
+    if _complete(raw, info):
+        return raw
+    with _one_at_a_time(raw.parent):
+        if not _complete(raw, info):
+            _bring(info, raw, progress)
+    return raw
+
+
+def open_dataset(name: str, *, progress: Progress | None = None) -> EventStream:
+    """The stream of a dataset: fetched and converted when first asked for, mapped from disk ever after."""
+    info = dataset_info(name)
+    folder = data_folder() / info.name / "stream"
+    if not (folder / "stream.json").exists():
+        raw = fetch(name, progress)
+        with _one_at_a_time(raw.parent):
+            if not (folder / "stream.json").exists():
+                stream = _READERS.get(info.name, jodie.read_interactions)(raw, info)
+                with writing(folder):
+                    stream.save(folder)
+    return EventStream.open(folder)
+
+
+def open_dgraphfin(*, progress: Progress | None = None) -> dgraphfin.DGraphFin:
+    """DGraphFin's stream with the labels and the official split of its nodes."""
+    stream = open_dataset("dgraphfin", progress=progress)
+    return dgraphfin.read_node_labels(fetch("dgraphfin", progress), dataset_info("dgraphfin"), stream)
+
+
+def negative_file(name: str, split: Literal["val", "test"]) -> Path | None:
+    """The official negatives of a split, a pickle file, if it came with the dataset."""
+    files = dataset_info(name).negative_files
+    path = raw_folder(name) / files[("val", "test").index(split)] if files else None
+    return path if path is not None and path.is_file() else None
+
+
+def _complete(raw: Path, info: DatasetInfo) -> bool:
+    return all((raw / file).is_file() for file in info.raw_files)
+
+
+def _bring(info: DatasetInfo, raw: Path, progress: Progress | None) -> None:
+    by_hand = next((raw / name for name in _archive_names(info) if (raw / name).is_file()), None)
+    if by_hand is not None:
+        _unpack(by_hand, raw, info, advice=f"download it again from {info.url or info.homepage}")
+        return
+    if info.url is None:
+        with writing(raw):
+            raw.mkdir(parents=True, exist_ok=True)
+        raise DownloadError(
+            f"{info.name} is only handed out by hand: get {info.archive} from {info.homepage} and put it, "
+            f"or the {info.raw_files[0]} in it, into {raw}."
+        )
+    file = download(info.url, raw / info.download_name, sha256=info.sha256, progress=progress)
+    if info.archive is not None:
+        try:
+            _unpack(file, raw, info, advice="it was deleted, try again later")
+        finally:
+            file.unlink(missing_ok=True)
+
+
+def _archive_names(info: DatasetInfo) -> list[str]:
+    """The archive under its own name, and under the one py-tgb gives it."""
+    return [] if info.archive is None else [info.archive, f"{info.name}.zip"]
+
+
+def _unpack(archive: Path, raw: Path, info: DatasetInfo, advice: str) -> None:
+    """Take the files keat wants out of a zip, by name alone, so that no path in it can lead elsewhere."""
+    wanted = {*info.raw_files, *info.negative_files}
+    try:
+        with zipfile.ZipFile(archive) as zipped:
+            members = {Path(member).name: member for member in zipped.namelist()}
+            missing = [file for file in info.raw_files if file not in members]
+            if missing:
+                raise DownloadError(f"{archive} does not hold {missing[0]}; {advice}.")
+            for file in sorted(wanted & members.keys()):
+                _extract(zipped, members[file], raw / file)
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        raise DownloadError(f"{archive} is not a readable zip file ({error}); {advice}.") from error
+
+
+def _extract(zipped: zipfile.ZipFile, member: str, target: Path) -> None:
+    part = target.with_name(target.name + ".part")
+    try:
+        with writing(target.parent), zipped.open(member) as source, part.open("wb") as file:
+            shutil.copyfileobj(source, file, 1 << 20)
+        with writing(target.parent):
+            part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    """Let one process at a time fetch or convert a dataset; the others wait and find it done."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    with lock:
+        if fcntl is not None:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

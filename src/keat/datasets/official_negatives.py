@@ -1,0 +1,136 @@
+"""TGB's own negatives: a pickled dict {(source, destination, time): destinations} a split.
+
+A pickle can run any code when it is opened, so keat opens one only when told that the file is trusted,
+and even then lets it build nothing but numpy arrays and numbers. The dict is turned once into an int32
+matrix that lies beside it as .npy files and is mapped from then on, without any pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keat.datasets.folder import writing
+from keat.errors import InputError
+
+_BLOCK_ROWS = 1 << 16
+_ALLOWED = {
+    *(
+        (f"numpy.{core}.multiarray", name)
+        for core in ("core", "_core")
+        for name in ("_reconstruct", "scalar")
+    ),
+    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+}
+
+Negatives = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
+
+
+def load_official_negatives(
+    path: Path,
+    src: npt.NDArray[np.integer[Any]],
+    dst: npt.NDArray[np.integer[Any]],
+    t: npt.NDArray[np.integer[Any]],
+    *,
+    trust_pickle: bool = False,
+) -> Negatives:
+    """Negatives of the B positives (src, dst, t), in their order: a (B, M) matrix of destinations and how
+    many entries of each row count. A short row is filled up with its own first entry.
+    """
+    if not path.is_file():
+        raise InputError(f"{path} does not exist; it comes with the dataset's download.")
+    folder = path.with_name(f"{path.name}.{_digest(path, src, dst, t)}")
+    if not folder.is_dir():
+        if not trust_pickle:
+            raise InputError(
+                f"{path} is a pickle file, which can run any code when opened; if you trust where it came "
+                "from, say so with trust_pickle=True."
+            )
+        table = _unpickle(path)
+        with writing(path.parent), tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+            made = Path(scratch) / "made"
+            made.mkdir()
+            _convert(table, path, made, src, dst, t)
+            try:
+                made.rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another process was quicker
+                    raise
+    matrix, lengths = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in ("negatives", "lengths"))
+    return matrix, lengths
+
+
+class _NumbersOnly(pickle.Unpickler):
+    """Builds numpy arrays and numbers; refuses to import anything else."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in _ALLOWED:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}")
+        return super().find_class(module, name)
+
+
+def _unpickle(path: Path) -> Mapping[tuple[int, int, int], npt.NDArray[Any]]:
+    try:
+        with path.open("rb") as file:
+            table = _NumbersOnly(file).load()
+    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError) as error:
+        raise InputError(f"{path} is not a table of negatives ({error}); it was not used.") from error
+    if not isinstance(table, dict) or not table:
+        raise InputError(f"{path} is not a table of negatives (a {type(table).__name__}); it was not used.")
+    return table
+
+
+def _convert(
+    table: Mapping[tuple[int, int, int], npt.NDArray[Any]],
+    path: Path,
+    folder: Path,
+    src: npt.NDArray[np.integer[Any]],
+    dst: npt.NDArray[np.integer[Any]],
+    t: npt.NDArray[np.integer[Any]],
+) -> None:
+    """One look-up a positive, then whole blocks at a time."""
+    width = max(map(len, table.values()))
+    lengths = np.empty(len(src), dtype=np.int32)
+    with (folder / "negatives.npy").open("wb") as file:
+        header = {"descr": "<i4", "fortran_order": False, "shape": (len(src), width)}
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, len(src), _BLOCK_ROWS):
+            block = slice(start, start + _BLOCK_ROWS)
+            keys = list(zip(src[block].tolist(), dst[block].tolist(), t[block].tolist(), strict=True))
+            rows = [table.get(key, ()) for key in keys]
+            lengths[block] = [len(row) for row in rows]
+            if not lengths[block].all():
+                event = keys[int(np.argmin(lengths[block]))]
+                raise InputError(
+                    f"{path} has no negatives for the event (source, destination, time) = {event}; it "
+                    "belongs to another split or version of the dataset."
+                )
+            file.write(_pad(rows, lengths[block], width).data)
+    np.save(folder / "lengths.npy", lengths)
+
+
+def _pad(rows: Sequence[npt.ArrayLike], lengths: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
+    """Rows of different length as one matrix, each filled up with its own first entry."""
+    flat = np.concatenate(rows).astype(np.int32)
+    first = np.cumsum(lengths) - lengths
+    column = np.arange(width)
+    padded: npt.NDArray[np.int32] = flat[first[:, None] + np.where(column < lengths[:, None], column, 0)]
+    return padded
+
+
+def _digest(path: Path, *arrays: npt.NDArray[np.integer[Any]]) -> str:
+    """Marks which pickle file and which positives a matrix was made of."""
+    state = path.stat()
+    digest = hashlib.sha256(f"{state.st_size} {state.st_mtime_ns}".encode())
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array, dtype=np.int64).data)
+    return digest.hexdigest()[:16]

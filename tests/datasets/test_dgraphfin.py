@@ -1,0 +1,90 @@
+"""dgraphfin.npz against PyG's own reader."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from keat.datasets.cache import open_dgraphfin
+from keat.datasets.dgraphfin import read_contacts, read_node_labels
+from keat.datasets.registry import dataset_info
+from keat.errors import InputError
+
+INFO = dataset_info("dgraphfin")
+
+
+def arrays(nodes: int = 40, edges: int = 90) -> dict[str, Any]:
+    rng = np.random.default_rng(7)
+    parts = np.split(rng.permutation(nodes)[:30], [15, 22])
+    return {
+        "x": rng.choice([-1.0, 0.5, 2.0], (nodes, 17)),
+        "y": rng.integers(0, 4, nodes),
+        "edge_index": rng.integers(0, nodes, (edges, 2)),
+        "edge_type": rng.integers(1, 12, edges),
+        "edge_timestamp": rng.integers(1, 30, edges),  # unsorted, with ties
+        "train_mask": parts[0],
+        "valid_mask": parts[1],
+        "test_mask": parts[2],
+    }
+
+
+def test_equals_pyg(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("torch_geometric.datasets")
+    raw = tmp_path / "raw"
+    raw.mkdir()
+    np.savez(raw / "dgraphfin.npz", **arrays())
+    with zipfile.ZipFile(raw / "DGraphFin.zip", "w") as archive:
+        archive.write(raw / "dgraphfin.npz", "dgraphfin.npz")
+    ours = read_node_labels(raw, INFO, read_contacts(raw, INFO))
+    theirs = datasets.DGraphFin(str(tmp_path))[0]
+    order = np.argsort(theirs.edge_time.numpy(), kind="stable")
+    stream = ours.stream
+    np.testing.assert_array_equal(np.stack([stream.src, stream.dst]), theirs.edge_index[:, order])
+    np.testing.assert_array_equal(stream.t, theirs.edge_time[order])
+    np.testing.assert_array_equal(stream.features[:, 0], theirs.edge_type[order])
+    np.testing.assert_array_equal(stream.node_features, theirs.x)
+    np.testing.assert_array_equal(ours.y, theirs.y)
+    for part, mask in (
+        (ours.train, theirs.train_mask),
+        (ours.valid, theirs.val_mask),
+        (ours.test, theirs.test_mask),
+    ):
+        np.testing.assert_array_equal(np.sort(part), np.flatnonzero(mask.numpy()))
+    assert stream.num_nodes == 40
+
+
+def test_opens_from_the_zip_put_there_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEAT_DATA", str(tmp_path))
+    raw = tmp_path / "dgraphfin" / "raw"
+    raw.mkdir(parents=True)
+    np.savez(tmp_path / "dgraphfin.npz", **arrays())
+    with zipfile.ZipFile(raw / "DGraphFin.zip", "w") as archive:
+        archive.write(tmp_path / "dgraphfin.npz", "DGraphFin/dgraphfin.npz")
+    opened = open_dgraphfin()
+    again = open_dgraphfin()
+    assert len(opened.stream) == len(again.stream) == 90
+    np.testing.assert_array_equal(opened.y, arrays()["y"])
+    np.testing.assert_array_equal(again.test, arrays()["test_mask"])
+
+
+def test_an_array_of_objects_is_never_unpickled(tmp_path: Path) -> None:
+    np.savez(tmp_path / "dgraphfin.npz", **arrays() | {"x": np.array([{"a": 1}], dtype=object)})
+    with pytest.raises(InputError, match="no readable array 'x'"):
+        read_contacts(tmp_path, INFO)
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip", b"PK\x03\x04 cut off"])
+def test_a_broken_file_is_one_sentence(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "dgraphfin.npz").write_bytes(content)
+    with pytest.raises(InputError, match=r"dgraphfin\.npz is not a readable \.npz file"):
+        read_contacts(tmp_path, INFO)
+
+
+def test_a_missing_array_is_named(tmp_path: Path) -> None:
+    np.savez(tmp_path / "dgraphfin.npz", x=np.zeros((2, 17)))
+    with pytest.raises(InputError, match="no readable array 'edge_index'"):
+        read_contacts(tmp_path, INFO)
