@@ -1,1 +1,48 @@
+"""The `keat` command. Verbs are thin typed functions over the library."""
 
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from keat.cli import data, demo, evaluating
+from keat.cli.console import print_error, show_notices
+from keat.errors import KeatError
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Learning on streams of timestamped edges: kernelized attention, strong heuristics, sound evaluation.",
+    epilog="DATASET is a name (see: keat data list) or a path to a CSV, Parquet or Arrow file. "
+    "Add --debug to any command for a traceback.",
+)
+app.add_typer(data.app, name="data")
+app.command("evaluate")(evaluating.evaluate_command)
+app.command("demo")(demo.demo_command)
+
+
+def main() -> None:
+    """Run the command: exit 0, 1 (failed) or 2 (bad usage); errors are one sentence, not a traceback."""
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    show_notices()
+    try:
+        app(arguments)  # leaves by SystemExit: 0, or 2 after a usage error
+    except BrokenPipeError:  # the reader of our output went away; nothing to say to anybody
+        sys.stderr.close()
+        sys.exit(1)
+    except KeatError as error:
+        if debug:
+            raise
+        print_error(str(error))
+        sys.exit(1)
+    except Exception as error:
+        if debug:
+            raise
+        print_error(
+            f"something went wrong inside keat ({type(error).__name__}: {error}); "
+            "run again with --debug for the traceback."
+        )
+        sys.exit(1)

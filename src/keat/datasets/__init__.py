@@ -1,1 +1,1 @@
-
+"""From a named or local source to an event stream."""

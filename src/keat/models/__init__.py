@@ -1,1 +1,1 @@
-
+"""Models: one contract, one registry."""

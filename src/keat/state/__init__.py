@@ -1,1 +1,1 @@
-
+"""What a model remembers of the past."""

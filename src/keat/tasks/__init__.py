@@ -1,1 +1,1 @@
-
+"""Tasks: questions, negatives and metrics."""

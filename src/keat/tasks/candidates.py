@@ -12,6 +12,7 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.contract import Queries
 from keat.tasks.metrics import rank_of
+from keat.tasks.true_destinations import TrueDestinations
 
 
 class Candidates(ABC):
@@ -56,19 +57,7 @@ class SharedCandidates(Candidates):
                 f"{len(self.catalogue)} candidates; add it to the list."
             )
         self.column = column  # (B,) of the positive
-        # The distinct true destinations of each (src, t), as runs of `true_column`.
-        key = events.src.astype(np.int64)
-        order = np.lexsort((column, key, events.t))
-        new_group = np.ones(len(order), dtype=bool)
-        new_group[1:] = (key[order][1:] != key[order][:-1]) | (events.t[order][1:] != events.t[order][:-1])
-        distinct = new_group.copy()
-        distinct[1:] |= column[order][1:] != column[order][:-1]
-        group = np.cumsum(new_group) - 1
-        self.group = np.empty(len(order), dtype=np.int64)
-        self.group[order] = group
-        self.true_column = column[order][distinct]
-        self.group_start = np.append(np.flatnonzero(new_group[distinct]), len(self.true_column))
-        self.true_count = np.diff(self.group_start)[self.group]  # (B,) the positive itself included
+        self.true = TrueDestinations(events)
 
     @property
     def width(self) -> int:
@@ -82,14 +71,11 @@ class SharedCandidates(Candidates):
         positive = scores.gather(1, columns[:, None])
         above = (scores > positive).sum(dim=1)
         level = (scores >= positive).sum(dim=1)
-        size = self.true_count[start:stop]
-        if size.max(initial=1) == 1:  # nearly always: only the positive itself was counted
+        if self.true.counts[start:stop].max(initial=1) == 1:  # nearly always: only itself was counted
             return 1.0 + 0.5 * (above + level - 1)
         # Counted although true at that time, the positive itself among them: taken out again.
-        group = self.group[start:stop]
-        row = np.repeat(np.arange(len(group)), size)
-        within = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
-        column = self.true_column[np.repeat(self.group_start[group], size) + within]
+        row, destination = self.true.expand(start, stop)
+        column = np.searchsorted(self.catalogue, destination)
         rows = torch.from_numpy(row).to(scores.device)
         true_scores = scores[rows, torch.from_numpy(column).to(scores.device)]
         own = positive[:, 0][rows]
@@ -98,7 +84,7 @@ class SharedCandidates(Candidates):
         return 1.0 + 0.5 * (above + level)
 
     def negatives_per_positive(self) -> npt.NDArray[np.int64]:
-        return len(self.catalogue) - self.true_count
+        return len(self.catalogue) - self.true.counts
 
 
 class OwnCandidates(Candidates):

@@ -1,1 +1,1 @@
-
+"""The loops that run models on tasks."""

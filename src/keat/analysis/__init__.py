@@ -1,0 +1,1 @@
+"""Looking at data: how gaps between events are distributed, and how that drifts."""

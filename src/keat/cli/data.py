@@ -1,0 +1,180 @@
+"""`keat data`: what there is, what is in it, and getting it."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from keat.analysis.gaps import gap_summaries
+from keat.cli.console import out, print_json, print_table, progress_bar
+from keat.cli.options import (
+    Bipartite,
+    DatasetArgument,
+    Dst,
+    Features,
+    Json,
+    Label,
+    Src,
+    Time,
+    Unit,
+    open_dataset,
+)
+from keat.datasets.cache import open_dataset as open_named
+from keat.datasets.folder import data_folder
+from keat.datasets.loading import Dataset
+from keat.datasets.registry import DATASETS, dataset_info
+from keat.events import EventStream, humanize
+from keat.events.units import SECONDS_PER
+
+app = typer.Typer(no_args_is_help=True, help="List, inspect and download datasets.")
+
+
+@app.command("list")
+def list_command(json: Json = False) -> None:
+    """The datasets keat knows by name."""
+    here = {name: (data_folder() / name / "stream" / "stream.json").exists() for name in DATASETS}
+    if json:
+        print_json(
+            {"datasets": [dataclasses.asdict(d) | {"downloaded": here[d.name]} for d in DATASETS.values()]}
+        )
+        return
+    rows = [
+        [
+            d.name,
+            d.task,
+            d.metric,
+            _count(d.nodes),
+            _count(d.edges),
+            _count(d.msg_dim),
+            "yes" if here[d.name] else "",
+        ]
+        for d in DATASETS.values()
+    ]
+    rows.append(["payments", "link-ranking", "mrr", "", "any", "", "built in"])
+    columns = ["name", "task", "metric", "nodes", "edges", "features", "here"]
+    print_table("Datasets", columns, rows, f"Kept in {data_folder()} (set KEAT_DATA to change).")
+
+
+@app.command("get")
+def get_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name of 'keat data list'.")],
+    json: Json = False,
+) -> None:
+    """Download a dataset and convert it once; resumes where it stopped."""
+    info = dataset_info(name)
+    with progress_bar(f"getting {name}", unit="bytes") as progress:
+        stream = open_named(name, progress=progress)
+    if json:
+        print_json(
+            {
+                "name": name,
+                "rows": len(stream),
+                "nodes": stream.num_nodes,
+                "folder": str(data_folder() / name),
+            }
+        )
+    else:
+        out.print(f"{stream!r} is in {data_folder() / info.name}")
+
+
+@app.command("info")
+def info_command(
+    dataset: DatasetArgument,
+    json: Json = False,
+    src: Src = None,
+    dst: Dst = None,
+    time: Time = None,
+    features: Features = None,
+    label: Label = None,
+    unit: Unit = None,
+    bipartite: Bipartite = False,
+) -> None:
+    """Rows, nodes, time span, splits, σ, and how gaps between events drift from split to split."""
+    data = open_dataset(dataset, src, dst, time, features, label, unit, bipartite)
+    facts = describe(data)
+    if json:
+        print_json(facts)
+        return
+    stream = data.stream
+    lines = [
+        ["events", f"{facts['rows']:,}"],
+        [
+            "nodes",
+            f"{facts['nodes']:,} ({facts['sources']:,} sources, {facts['destinations']:,} destinations)",
+        ],
+        ["features", f"{facts['features']} an event"],
+        ["labels", facts["labels"] or "none"],
+        ["time", f"{_moment(stream, 0)} to {_moment(stream, -1)}, {humanize(stream.span, stream.unit)}"],
+        ["distinct times", f"{facts['steps']:,}"],
+        ["splits", " / ".join(f"{size:,}" for size in facts["splits"].values()) + " (train / val / test)"],
+        ["new pairs in test", f"{facts['surprise']:.1%} of events are between nodes that had not met before"],
+        [
+            "σ",
+            f"{facts['sigma']:,.1f} {stream.unit} ({humanize(facts['sigma'], stream.unit)}), from training",
+        ],
+    ]
+    print_table(data.name, ["what", "value"], lines)
+    gaps = [
+        [
+            name,
+            f"{g['count']:,}",
+            *(humanize(g[q], stream.unit) for q in ("p10", "median", "p90")),
+            f"{g['drift']:.2f}",
+        ]
+        for name, g in facts["gaps"].items()
+        if g
+    ]
+    caption = "drift: Kolmogorov-Smirnov distance to training, 0 the same … 1 disjoint"
+    print_table(
+        "Gaps between events of a node", ["split", "gaps", "10 %", "median", "90 %", "drift"], gaps, caption
+    )
+
+
+def describe(data: Dataset) -> dict[str, Any]:
+    """The facts of a dataset as plain values."""
+    stream = data.stream
+    labels = None
+    if stream.labels is not None:
+        labels = f"{int(np.count_nonzero(stream.labels)):,} of {len(stream):,} events are not 0"
+    return {
+        "name": data.name,
+        "rows": len(stream),
+        "nodes": stream.num_nodes,
+        "sources": len(np.unique(stream.src)),
+        "destinations": len(np.unique(stream.dst)),
+        "features": stream.feature_dim,
+        "labels": labels,
+        "unit": stream.unit,
+        "t_min": int(stream.t[0]),
+        "t_max": int(stream.t[-1]),
+        "steps": int(np.count_nonzero(np.diff(stream.t)) + 1),
+        "splits": data.splits.sizes,
+        "surprise": _surprise(data),
+        "sigma": data.sigma(),
+        "gaps": {name: g and dataclasses.asdict(g) for name, g in gap_summaries(data.splits).items()},
+    }
+
+
+def _surprise(data: Dataset) -> float:
+    """Share of test events whose pair does not occur in training (TGB's surprise index)."""
+    width = data.stream.num_nodes
+    seen = np.unique(data.train.src.astype(np.int64) * width + data.train.dst)
+    asked = data.test.src.astype(np.int64) * width + data.test.dst
+    return float(1.0 - np.isin(asked, seen).mean())
+
+
+def _moment(stream: EventStream, row: int) -> str:
+    """A time as a date where it can be one."""
+    t = int(stream.t[row])
+    seconds = t * SECONDS_PER[stream.unit]
+    if stream.unit == "year" or seconds < 3e8:  # before 1980: a count from some start, not a date
+        return f"{t:,} {stream.unit}" if stream.unit != "year" else str(t)
+    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _count(number: int | None) -> str:
+    return "?" if number is None else f"{number:,}"

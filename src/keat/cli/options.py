@@ -1,0 +1,61 @@
+"""Options that several verbs share, and the one function that turns them into a dataset."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from keat.cli.console import progress_bar
+from keat.datasets.loading import Dataset, load
+
+DatasetArgument = Annotated[
+    str, typer.Argument(metavar="DATASET", help="A name (keat data list) or a CSV, Parquet or Arrow file.")
+]
+_FILE = "Reading your own file"
+Src = Annotated[str | None, typer.Option("--src", help="Column of sources.", rich_help_panel=_FILE)]
+Dst = Annotated[str | None, typer.Option("--dst", help="Column of destinations.", rich_help_panel=_FILE)]
+Time = Annotated[str | None, typer.Option("--time", help="Column of times.", rich_help_panel=_FILE)]
+Features = Annotated[
+    str | None,
+    typer.Option(
+        "--features", help="Feature columns, comma-separated, or an .npy matrix.", rich_help_panel=_FILE
+    ),
+]
+Label = Annotated[str | None, typer.Option("--label", help="Column of event labels.", rich_help_panel=_FILE)]
+Unit = Annotated[
+    str | None,
+    typer.Option(
+        "--unit", help="Unit of whole-number times: s, ms, us, ns, day, year.", rich_help_panel=_FILE
+    ),
+]
+Bipartite = Annotated[
+    bool,
+    typer.Option(
+        "--bipartite",
+        help="Sources and destinations are different things even where their ids coincide.",
+        rich_help_panel=_FILE,
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+
+
+def open_dataset(
+    source: str,
+    src: str | None,
+    dst: str | None,
+    time: str | None,
+    features: str | None,
+    label: str | None,
+    unit: str | None,
+    bipartite: bool,
+) -> Dataset:
+    """Load what the user named; only options that were given count."""
+    columns: dict[str, Any] = {"src": src, "dst": dst, "time": time, "label": label, "unit": unit}
+    if features is not None:
+        columns["features"] = features if features.endswith(".npy") else features.split(",")
+    given = {name: value for name, value in columns.items() if value is not None}
+    if bipartite:
+        given["bipartite"] = True
+    with progress_bar(f"getting {source}", unit="bytes") as progress:
+        return load(source, progress=progress, **given)

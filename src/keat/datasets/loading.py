@@ -1,0 +1,100 @@
+"""`load`: a dataset by name, by path, or from a frame — one way for all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from keat.bandwidth import estimate_sigma
+from keat.datasets.cache import open_dataset
+from keat.datasets.payments import simulate_payments
+from keat.datasets.registry import DATASETS, DatasetInfo
+from keat.errors import InputError, unknown_name
+from keat.events import EventStream, read_events
+from keat.events.splitting import Splits, split
+
+SIMULATED = "payments"  # the embedded default; "payments:1000000" for another number of events
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Dataset:
+    """A stream, its chronological splits, and what is known of it (nothing, for a file of your own)."""
+
+    stream: EventStream
+    info: DatasetInfo | None = None
+    splits: Splits = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "splits", split(self.stream))
+
+    @property
+    def name(self) -> str:
+        return self.stream.name
+
+    @property
+    def train(self) -> EventStream:
+        return self.splits.train
+
+    @property
+    def val(self) -> EventStream:
+        return self.splits.val
+
+    @property
+    def test(self) -> EventStream:
+        return self.splits.test
+
+    def before(self, part: str) -> EventStream:
+        """Everything that happened before a split."""
+        return self.stream[: self.part(part).offset]
+
+    def part(self, name: str) -> EventStream:
+        if name not in Splits._fields:
+            raise unknown_name("split", name, Splits._fields)
+        part: EventStream = getattr(self.splits, name)
+        return part
+
+    def sigma(self) -> float:
+        """σ of the training split, in the stream's unit."""
+        return estimate_sigma(self.train.src, self.train.dst, self.train.t)
+
+
+def load(
+    source: Any, *, progress: Callable[[int, int | None], None] | None = None, **columns: Any
+) -> Dataset:
+    """A dataset by name (``"tgbl-wiki"``), path (``"events.csv"``), or from a frame.
+
+    ``columns`` says how to read a file or frame, see `read_events`. ``"payments"`` is simulated,
+    ``"payments:1000000"`` with a million events. A name is downloaded once, with ``progress`` told of
+    (bytes done, bytes in all).
+    """
+    if isinstance(source, EventStream):
+        return Dataset(source)
+    if not isinstance(source, str):
+        return Dataset(read_events(source, **columns))
+    base, _, size = source.partition(":")
+    known = source in DATASETS or base == SIMULATED
+    if known and columns:
+        raise InputError(f"{source} is known by name, so its columns are settled; give only the name.")
+    if base == SIMULATED:
+        return Dataset(simulate_payments(_number_of_events(size)) if size else simulate_payments())
+    if source in DATASETS:
+        return Dataset(open_dataset(source, progress=progress), DATASETS[source])
+    if not _looks_like_a_path(source):
+        raise unknown_name("dataset", source, [*DATASETS, SIMULATED])
+    return Dataset(read_events(Path(source), **columns))
+
+
+def _looks_like_a_path(source: str) -> bool:
+    return "/" in source or "\\" in source or "." in source or Path(source).exists()
+
+
+def _number_of_events(text: str) -> int:
+    try:
+        number = int(float(text))
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise InputError(f"'{SIMULATED}:{text}' should name a number of events, like '{SIMULATED}:1000000'.")
+    return number

@@ -1,0 +1,95 @@
+"""Pictures. Colours are Okabe and Ito's, which stay apart for colour-blind eyes and in print."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from keat.analysis.gaps import gaps_of
+from keat.datasets.loading import Dataset
+from keat.errors import MissingExtraError
+from keat.events.units import SECONDS_PER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
+_TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "1 month": 2_629_746, "1 year": 31_556_952}
+
+
+def overview(data: Dataset, results: Sequence[dict[str, Any]], path: Path) -> None:
+    """Models side by side, stale and fresh, and the gaps between events of each split."""
+    plt = _pyplot()
+    figure, (left, right) = plt.subplots(
+        1, 2, figsize=(11, 4.2), layout="constrained", width_ratios=[1.15, 1]
+    )
+    _bars(left, results)
+    _gap_curves(right, data)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+
+
+def _bars(axes: Axes, results: Sequence[dict[str, Any]]) -> None:
+    """MRR of each model, one bar for each freshness of the state; the best on top."""
+    refreshes = sorted({r["refresh"] for r in results}, reverse=True)
+    best = {r["model"]: 0.0 for r in results}
+    for r in results:
+        best[r["model"]] = max(best[r["model"]], r["mrr"])
+    models = sorted(best, key=lambda model: best[model])
+    height = 0.8 / len(refreshes)
+    for place, (refresh, colour) in enumerate(zip(refreshes, (ORANGE, BLUE, GREEN), strict=False)):
+        values = [
+            next(r["mrr"] for r in results if r["model"] == m and r["refresh"] == refresh) for m in models
+        ]
+        where = np.arange(len(models)) + 0.4 - height * (place + 0.5)
+        label = f"state refreshed every {refresh} events" if refresh > 1 else "state always fresh"
+        bars = axes.barh(where, values, height * 0.92, color=colour, label=label)
+        axes.bar_label(bars, fmt="%.3f", padding=3, fontsize=8)
+    axes.set_yticks(np.arange(len(models)), models)
+    axes.set_xlim(0, 1.15 * max(best.values()))
+    first = results[0]
+    axes.set_xlabel(f"test MRR among {first['candidates']:,} candidates")
+    axes.set_title(f"{first['dataset']}: {first['events']:,} test events", loc="left", fontsize=11)
+    axes.legend(frameon=False, fontsize=8, loc="lower right")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _gap_curves(axes: Axes, data: Dataset) -> None:
+    """p(Δt): density of log gaps between consecutive events of a node, by split, with σ."""
+    scale = SECONDS_PER[data.stream.unit]
+    gaps = {name: gaps_of(data.part(name)) * scale for name in ("train", "val", "test")}
+    largest = max((values.max(initial=1.0) for values in gaps.values()), default=1.0)
+    edges = np.geomspace(min(1.0, scale), largest + 1.0, 60)
+    for (name, values), colour in zip(gaps.items(), (BLUE, ORANGE, GREEN), strict=True):
+        density, _ = np.histogram(np.maximum(values, edges[0]), bins=edges)
+        axes.stairs(density / max(len(values), 1), edges, color=colour, label=name, linewidth=1.4)
+    sigma = data.sigma() * scale
+    axes.axvline(sigma, color="0.35", linestyle="--", linewidth=1)
+    axes.annotate(
+        "σ", (sigma, 1), xycoords=("data", "axes fraction"), xytext=(3, -12), textcoords="offset points"
+    )
+    axes.set_xscale("log")
+    shown = {label: at for label, at in _TICKS.items() if edges[0] <= at <= edges[-1]}
+    axes.set_xticks(list(shown.values()), list(shown), minor=False)
+    axes.minorticks_off()
+    axes.set_xlabel("gap between consecutive events of a node")
+    axes.set_ylabel("share of gaps")
+    axes.set_title("p(Δt) by split", loc="left", fontsize=11)
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingExtraError(
+            "Pictures need matplotlib; install it with: pip install 'keat[report]'"
+        ) from error
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    return plt

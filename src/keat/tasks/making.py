@@ -1,0 +1,155 @@
+"""Which task, which negatives: the one place where a dataset becomes a task."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from keat.datasets.cache import negative_file
+from keat.datasets.folder import data_folder, writing
+from keat.datasets.loading import Dataset
+from keat.datasets.official_negatives import load_official_negatives
+from keat.errors import InputError, unknown_name
+from keat.events import EventStream
+from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
+from keat.tasks.link import LinkClassification, LinkRanking
+from keat.tasks.negatives import sample_negatives
+from keat.tasks.node_property import NodeProperty
+from keat.tasks.pair_negatives import pair_negatives
+
+TaskKind = Literal["link-ranking", "link-classification", "node-property"]
+TASKS: tuple[TaskKind, ...] = get_args(TaskKind)
+RankingNegatives = Literal["all", "hist-rnd", "random", "official"]
+PairNegatives = Literal["random", "historical", "inductive"]
+NegativesName = RankingNegatives | PairNegatives
+
+LARGEST_CATALOGUE = 12_000  # up to here a positive is ranked against every destination: no sampling noise
+SAMPLED = 100  # beyond, against this many
+
+
+def make_task(
+    dataset: Dataset,
+    split: Literal["val", "test"] = "test",
+    *,
+    kind: TaskKind | None = None,
+    negatives: NegativesName | None = None,
+    number: int | None = None,
+    seed: int = 42,
+    trust_pickle: bool = False,
+) -> LinkRanking | LinkClassification | NodeProperty:
+    """The task of a split. What is not given is the dataset's own protocol, or for your own data:
+    rank among all destinations if there are at most 12,000, else among 100 drawn as TGB draws them."""
+    kind = kind or _usual_task(dataset)
+    if kind not in TASKS:
+        raise unknown_name("task", kind, TASKS)
+    part, history = dataset.part(split), dataset.before(split)
+    if kind == "node-property":
+        return _node_property(dataset, part)
+    if kind == "link-classification":
+        strategy = negatives or "random"
+        if strategy not in get_args(PairNegatives):
+            raise unknown_name("kind of negatives for link-classification", strategy, get_args(PairNegatives))
+        # PyG draws JODIE's negatives from the id range of the split's destinations.
+        jodie = dataset.info is not None and dataset.info.family == "jodie"
+        pairs = pair_negatives(
+            strategy,  # type: ignore[arg-type]
+            dataset.train,
+            part,
+            dataset.stream,
+            seed,
+            _id_range(part) if jodie else None,
+        )
+        return LinkClassification(history, part, *pairs)
+    return LinkRanking(history, _candidates(dataset, part, split, negatives, number, seed, trust_pickle))
+
+
+def _usual_task(dataset: Dataset) -> TaskKind:
+    if dataset.info is None:
+        return "link-ranking"
+    if dataset.info.task == "node-label":
+        raise InputError(f"{dataset.name} is a node-label dataset, which evaluation does not serve yet.")
+    return dataset.info.task
+
+
+def _id_range(events: EventStream) -> npt.NDArray[np.int32]:
+    return np.arange(events.dst.min(), events.dst.max() + 1, dtype=np.int32)
+
+
+def _candidates(
+    dataset: Dataset,
+    part: EventStream,
+    split: Literal["val", "test"],
+    negatives: NegativesName | None,
+    number: int | None,
+    seed: int,
+    trust_pickle: bool,
+) -> Candidates:
+    # TGB's catalogue is an id range, which may hold nodes that are never destinations.
+    official = dataset.info is not None and dataset.info.family == "tgbl"
+    catalogue = _id_range(dataset.stream) if official else np.unique(dataset.stream.dst)
+    strategy: str | None = negatives
+    if strategy is None and dataset.info is not None and dataset.info.negatives is not None:
+        strategy, usual_number = dataset.info.negatives
+        number = number or usual_number
+    if strategy is None:
+        strategy = "all" if len(catalogue) <= LARGEST_CATALOGUE else "hist-rnd"
+    if strategy not in get_args(RankingNegatives):
+        raise unknown_name("kind of negatives for link-ranking", strategy, get_args(RankingNegatives))
+    if strategy == "all":
+        return SharedCandidates(part, catalogue)
+    if strategy == "official":
+        return _official(dataset, part, split, trust_pickle)
+    return _sampled(dataset, part, split, catalogue, strategy, number or SAMPLED, seed)
+
+
+def _official(
+    dataset: Dataset, part: EventStream, split: Literal["val", "test"], trust_pickle: bool
+) -> OwnCandidates:
+    path = negative_file(dataset.name, split) if dataset.info is not None else None
+    if path is None:
+        raise InputError(f"{dataset.name} has no official negatives; use --negatives all or hist-rnd.")
+    rows = load_official_negatives(path, part.src, part.dst, part.t, trust_pickle=trust_pickle)
+    return OwnCandidates(part, *rows)
+
+
+def _sampled(
+    dataset: Dataset,
+    part: EventStream,
+    split: str,
+    catalogue: npt.NDArray[np.int32],
+    strategy: str,
+    number: int,
+    seed: int,
+) -> OwnCandidates:
+    share = 0.5 if strategy == "hist-rnd" else 0.0
+
+    if dataset.info is None:
+        return sample_negatives(dataset.train, part, catalogue, number, historical_share=share, seed=seed)
+    # A named dataset keeps its matrix in the data folder, mapped into memory from then on.
+    folder = data_folder() / dataset.name / "negatives"
+    stem = f"{split}-{strategy}-{number}-seed{seed}"
+    matrix, lengths = folder / f"{stem}.npy", folder / f"{stem}-lengths.npy"
+    if not lengths.exists():  # written last, so that its presence says the matrix is whole
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            drawn = sample_negatives(
+                dataset.train, part, catalogue, number, historical_share=share, seed=seed, file=matrix
+            )
+            np.save(lengths.with_suffix(".part.npy"), drawn.lengths)
+            lengths.with_suffix(".part.npy").replace(lengths)
+    return OwnCandidates(part, np.load(matrix, mmap_mode="r"), np.load(lengths, mmap_mode="r"))
+
+
+def _node_property(dataset: Dataset, part: EventStream) -> NodeProperty:
+    """Labels of the split: those at or after the last time of what came before, and before its own last
+    time. (TGB asks for a label once the edges have passed its time.)"""
+    labels = dataset.stream.node_labels
+    if labels is None:
+        raise InputError(f"{dataset.name} has no node labels over time, so there is nothing to predict.")
+    begin = dataset.stream.t[part.offset - 1]
+    first, last = np.searchsorted(labels.t, [begin, part.t[-1]])
+    if first == last:
+        raise InputError(f"No node label of {dataset.name} falls into this split.")
+    return NodeProperty(dataset.stream, labels, int(first), int(last))

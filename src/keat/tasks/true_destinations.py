@@ -1,0 +1,32 @@
+"""The destinations a source really had at one time: never negatives of each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from keat.events import EventStream
+
+
+class TrueDestinations:
+    """For each event, the distinct destinations of its (src, t) in the same split, itself included."""
+
+    def __init__(self, events: EventStream) -> None:
+        order = np.lexsort((events.dst, events.src, events.t))
+        src, dst, t = events.src[order], events.dst[order], events.t[order]
+        new_group = np.ones(len(order), dtype=bool)
+        new_group[1:] = (src[1:] != src[:-1]) | (t[1:] != t[:-1])
+        distinct = new_group.copy()
+        distinct[1:] |= dst[1:] != dst[:-1]
+        self._group = np.empty(len(order), dtype=np.int64)
+        self._group[order] = np.cumsum(new_group) - 1
+        self._dst = dst[distinct]
+        self._start = np.append(np.flatnonzero(new_group[distinct]), len(self._dst))
+        self.counts: npt.NDArray[np.int64] = np.diff(self._start)[self._group]
+
+    def expand(self, start: int, stop: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """All of events ``start:stop`` as (row - start, destination), row by row."""
+        group, size = self._group[start:stop], self.counts[start:stop]
+        row = np.repeat(np.arange(stop - start), size)
+        within = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
+        return row, self._dst[np.repeat(self._start[group], size) + within]
