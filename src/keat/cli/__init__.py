@@ -14,7 +14,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="Learning on streams of timestamped edges: kernelized attention, strong heuristics, sound evaluation.",
+    help="Learning on streams of timestamped edges: kernelized attention, heuristics, sound evaluation.",
     epilog="DATASET is a name (see: keat data list) or a path to a CSV, Parquet or Arrow file. "
     "Add --debug to any command for a traceback.",
 )

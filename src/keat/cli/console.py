@@ -31,11 +31,17 @@ def print_json(value: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> None:
-    """A table; the first column is text, the others are numbers."""
+def print_table(
+    title: str,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str = "",
+    text_columns: int = 1,
+) -> None:
+    """A table; the first ``text_columns`` columns are text, the others numbers."""
     table = Table(title=title, caption=caption or None, title_justify="left", caption_justify="left")
     for position, column in enumerate(columns):
-        table.add_column(column, justify="left" if position == 0 else "right", no_wrap=position == 0)
+        table.add_column(column, justify="left" if position < text_columns else "right")
     for row in rows:
         table.add_row(*row)
     out.print(table)

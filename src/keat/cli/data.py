@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 from keat.analysis.gaps import gap_summaries
+from keat.analysis.novelty import surprise
 from keat.cli.console import out, print_json, print_table, progress_bar
 from keat.cli.options import (
     Bipartite,
@@ -25,7 +26,8 @@ from keat.cli.options import (
 )
 from keat.datasets.cache import open_dataset as open_named
 from keat.datasets.folder import data_folder
-from keat.datasets.loading import Dataset
+from keat.datasets.loading import SIMULATED, Dataset
+from keat.datasets.payments import FEATURES
 from keat.datasets.registry import DATASETS, dataset_info
 from keat.events import EventStream, humanize
 from keat.events.units import SECONDS_PER
@@ -43,20 +45,13 @@ def list_command(json: Json = False) -> None:
         )
         return
     rows = [
-        [
-            d.name,
-            d.task,
-            d.metric,
-            _count(d.nodes),
-            _count(d.edges),
-            _count(d.msg_dim),
-            "yes" if here[d.name] else "",
-        ]
+        [d.name, d.task, _short(d.nodes), _short(d.edges), _short(d.msg_dim), "yes" if here[d.name] else "no"]
         for d in DATASETS.values()
     ]
-    rows.append(["payments", "link-ranking", "mrr", "", "any", "", "built in"])
-    columns = ["name", "task", "metric", "nodes", "edges", "features", "here"]
-    print_table("Datasets", columns, rows, f"Kept in {data_folder()} (set KEAT_DATA to change).")
+    rows.append([SIMULATED, "link-ranking", "any", "any", str(len(FEATURES)), "built in"])
+    columns = ["name", "task", "nodes", "edges", "features", "here"]
+    caption = f"Kept in {data_folder()} (set KEAT_DATA to change). All details: keat data list --json"
+    print_table("Datasets", columns, rows, caption, text_columns=2)
 
 
 @app.command("get")
@@ -111,13 +106,13 @@ def info_command(
         ["time", f"{_moment(stream, 0)} to {_moment(stream, -1)}, {humanize(stream.span, stream.unit)}"],
         ["distinct times", f"{facts['steps']:,}"],
         ["splits", " / ".join(f"{size:,}" for size in facts["splits"].values()) + " (train / val / test)"],
-        ["new pairs in test", f"{facts['surprise']:.1%} of events are between nodes that had not met before"],
+        ["new pairs in test", f"{facts['surprise']:.1%} of events are the first of their pair"],
         [
             "σ",
             f"{facts['sigma']:,.1f} {stream.unit} ({humanize(facts['sigma'], stream.unit)}), from training",
         ],
     ]
-    print_table(data.name, ["what", "value"], lines)
+    print_table(data.name, ["what", "value"], lines, text_columns=2)
     gaps = [
         [
             name,
@@ -153,18 +148,10 @@ def describe(data: Dataset) -> dict[str, Any]:
         "t_max": int(stream.t[-1]),
         "steps": int(np.count_nonzero(np.diff(stream.t)) + 1),
         "splits": data.splits.sizes,
-        "surprise": _surprise(data),
+        "surprise": surprise(data.stream, data.test),
         "sigma": data.sigma(),
         "gaps": {name: g and dataclasses.asdict(g) for name, g in gap_summaries(data.splits).items()},
     }
-
-
-def _surprise(data: Dataset) -> float:
-    """Share of test events whose pair does not occur in training (TGB's surprise index)."""
-    width = data.stream.num_nodes
-    seen = np.unique(data.train.src.astype(np.int64) * width + data.train.dst)
-    asked = data.test.src.astype(np.int64) * width + data.test.dst
-    return float(1.0 - np.isin(asked, seen).mean())
 
 
 def _moment(stream: EventStream, row: int) -> str:
@@ -176,5 +163,11 @@ def _moment(stream: EventStream, row: int) -> str:
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _count(number: int | None) -> str:
-    return "?" if number is None else f"{number:,}"
+def _short(number: int | None) -> str:
+    """4,873,540 as 4.87 M; a question mark where nothing is published."""
+    if number is None:
+        return "?"
+    for size, suffix in ((1e6, " M"), (1e3, " k")):
+        if number >= size:
+            return f"{number / size:.3g}{suffix}"
+    return str(number)

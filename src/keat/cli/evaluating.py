@@ -41,7 +41,7 @@ def evaluate_command(
     negatives: Annotated[
         str | None,
         typer.Option(
-            help="For ranking: all, hist-rnd, random, official; for classification: random, historical, inductive."
+            help="Ranking: all, hist-rnd, random, official. Classification: random, historical, inductive."
         ),
     ] = None,
     num_negatives: Annotated[int | None, typer.Option(help="Sampled negatives a positive.")] = None,
@@ -92,8 +92,8 @@ def show_results(results: list[dict[str, Any]]) -> None:
         for r in sorted(results, key=lambda r: -float(r[metrics[0]]))
     ]
     among = f", each among {first['candidates']:,} candidates" if "candidates" in first else ""
+    fresh = "at every distinct time" if first["refresh"] == 1 else f"every {first['refresh']} events"
     caption = (
-        f"{first['events']:,} {first['split']} targets of {first['dataset']}{among}; "
-        f"state refreshed every {first['refresh']} events."
+        f"{first['events']:,} {first['split']} targets of {first['dataset']}{among}; state refreshed {fresh}."
     )
     print_table(first["task"], ["model", *metrics, "seconds"], rows, caption)
