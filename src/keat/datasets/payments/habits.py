@@ -21,6 +21,7 @@ from keat.datasets.payments.world import (
 )
 
 BURSTS = 2  # a cardholder
+IN_BURST = 0.5  # how often a payment less than a day from a burst's centre is at the burst's merchant
 SLOTS = 2  # regular merchants a cardholder has in each category
 SECOND = 0.2  # how often a regular payment is at the second of them
 TASTE = (3, 2, 1)  # how often a cardholder pays in their first, second and third favourite category
@@ -183,9 +184,11 @@ def _choose_merchants(
     cause[trendy] = Cause.TREND
     quantile[trendy] = fixed_uniform(world.salt + 2, t[trendy] // DAY * K + category[trendy])
 
-    for burst in range(BURSTS):
+    for burst in range(BURSTS if config.bursts > 0 else 0):
         centre = world.clock(burst_at[:, burst])
-        near = np.flatnonzero((np.abs(t - centre.take(card)) < DAY) & (rng.random(n, dtype=np.float32) < 0.5))
+        near = np.flatnonzero(
+            (np.abs(t - centre.take(card)) < DAY) & (rng.random(n, dtype=np.float32) < IN_BURST)
+        )
         key = (card[near] + block.first_card) * BURSTS + burst
         cause[near] = Cause.BURST
         week[near] = (centre[card[near]] // WEEK).astype(np.int64)
