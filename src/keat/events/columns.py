@@ -46,7 +46,8 @@ class Column:
         """Without dictionary encoding (a pandas or polars category holds what its values hold)."""
         if not pa.types.is_dictionary(self.type):
             return self
-        return Column(self.where, self.name, self.data.cast(self.type.value_type))
+        decoded = [chunk.dictionary.take(chunk.indices) for chunk in self.data.chunks]
+        return Column(self.where, self.name, pa.chunked_array(decoded, self.type.value_type))
 
     def first_not(self, target: pa.DataType) -> int | None:
         """The first row that Arrow cannot cast to ``target``; None if it can cast them all.

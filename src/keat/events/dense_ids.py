@@ -19,6 +19,7 @@ from keat.events.ids import IdMap
 Ids = npt.NDArray[np.int32]
 DO = "ids must be whole numbers or text, so cast them to int or string"
 BLOCK = 1 << 16  # rows at a time, so that what is looked at stays in the cache
+PIECE = 1 << 22  # rows of text hashed by one thread
 
 
 def dense_ids(src: Column, dst: Column, *, bipartite: bool) -> tuple[Ids, Ids, IdMap]:
@@ -44,8 +45,7 @@ def dense_ids(src: Column, dst: Column, *, bipartite: bool) -> tuple[Ids, Ids, I
 
 def _checked(column: Column) -> Column:
     column.require_values("every event needs its two nodes, so fill in the id or drop the row")
-    value_type = column.plain().type if pa.types.is_dictionary(column.type) else column.type
-    if is_text(value_type):
+    if is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type):
         return column
     column = column.plain()
     if pa.types.is_floating(column.type):
@@ -68,25 +68,25 @@ def _checked(column: Column) -> Column:
 def _encode(columns: list[Column]) -> tuple[list[Ids], pa.Array | None, int]:
     """Dense ids of columns that share one id space; labels None where the ids were dense already."""
     if all(pa.types.is_integer(column.type) for column in columns):
-        return _encode_integers([to_numpy(column.data) for column in columns])
+        return _encode_integers(columns)
     return _encode_text(columns)
 
 
-def _encode_integers(columns: list[npt.NDArray[np.integer]]) -> tuple[list[Ids], pa.Array | None, int]:
-    if len({column.dtype for column in columns}) > 1 or columns[0].dtype == np.uint64:
-        columns = [column.astype(np.int64) for column in columns]
-    low = min(int(column.min()) for column in columns)
-    high = max(int(column.max()) for column in columns)
-    if high - low > 4 * sum(map(len, columns)) + (1 << 20):
-        return _encode_sparse(columns)
+def _encode_integers(columns: list[Column]) -> tuple[list[Ids], pa.Array | None, int]:
+    extremes = [pc.min_max(column.data).as_py() for column in columns]
+    low, high = min(e["min"] for e in extremes), max(e["max"] for e in extremes)
+    small = low >= -(1 << 31) and high < 1 << 31
+    values = [to_numpy(column.data, np.int32 if small else np.int64) for column in columns]
+    if high - low > 4 * sum(map(len, values)) + (1 << 20):
+        return _encode_sparse(values)
     if low != 0:
-        columns = [column.astype(np.int64) - low for column in columns]
-    present = _present(columns, high - low + 1)
+        values = [column.astype(np.int64) - low for column in values]
+    present = _present(values, high - low + 1)
     if low == 0 and present.all():
-        return [column.astype(np.int32, copy=False) for column in columns], None, high + 1
+        return values, None, high + 1
     rank = np.cumsum(present, dtype=np.int32) - np.int32(1)
     labels = np.flatnonzero(present) + low
-    return [rank[column] for column in columns], pa.array(labels), len(labels)
+    return [rank[column] for column in values], pa.array(labels), len(labels)
 
 
 def _present(columns: list[npt.NDArray[np.integer]], size: int) -> npt.NDArray[np.bool_]:
@@ -111,36 +111,59 @@ def _encode_sparse(columns: list[npt.NDArray[np.integer]]) -> tuple[list[Ids], p
 
 
 def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:
-    kind = pa.dictionary(pa.int32(), pa.large_string())
-    chunks = [chunk for column in columns for chunk in column.data.chunks]
-    with ThreadPoolExecutor(
-        pa.cpu_count()
-    ) as pool:  # hashing is Arrow's and runs without the interpreter lock
-        hashed = list(pool.map(lambda chunk: _hashed(chunk).cast(kind), chunks))
-    unified = pa.chunked_array(hashed).unify_dictionaries()
-    codes = np.concatenate([chunk.indices.to_numpy() for chunk in unified.chunks])
-    split = np.split(codes, len(columns))
-    labels = unified.chunk(0).dictionary
+    """Hash pieces of all columns side by side, then join their (far fewer) distinct labels."""
+    pieces = [
+        (position, start, column.data.slice(start, PIECE))
+        for position, column in enumerate(columns)
+        for start in range(0, len(column), PIECE)
+    ]
+    with ThreadPoolExecutor(pa.cpu_count()) as pool:  # Arrow hashes without the interpreter lock
+        hashed = list(pool.map(_hash, [data for _, _, data in pieces]))
+    joined = pa.concat_arrays([labels for _, labels in hashed]).dictionary_encode()
 
-    first = np.full(len(labels), np.iinfo(np.int64).max)  # where a label is seen first, row by row
-    for position, column_codes in enumerate(split):
-        seen = np.full(len(labels), np.iinfo(np.int64).max)
-        rows = np.arange(len(column_codes))[::-1]
-        seen[column_codes[::-1]] = rows * len(columns) + position  # the last assignment wins
-        first = np.minimum(first, seen)
-    order = np.argsort(first)[: int(np.count_nonzero(first != np.iinfo(np.int64).max))]
-    rank = np.empty(len(labels), dtype=np.int32)
+    # Where each distinct label is seen first, going through the columns row by row.
+    first = np.full(len(joined.dictionary), np.iinfo(np.int64).max)
+    seen = [
+        (start + _first_rows(codes)) * len(columns) + position
+        for (position, start, _), (codes, _) in zip(pieces, hashed, strict=True)
+    ]
+    np.minimum.at(first, joined.indices.to_numpy(), np.concatenate(seen))
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    labels = labels.take(pa.array(order))
-    dense = [rank[column_codes] for column_codes in split]
+    labels = joined.dictionary.take(pa.array(order))
+
     if (blank := pc.index(labels, "").as_py()) >= 0:
-        position = next(i for i, ids in enumerate(dense) if np.any(ids == blank))
-        row = int(np.argmax(dense[position] == blank))
+        row, position = divmod(int(first[order[blank]]), len(columns))
         raise columns[position].error("the id is empty", do="fill in the id or drop the row", row=row)
-    return dense, labels, len(labels)
+    ranks = np.split(rank[joined.indices.to_numpy()], np.cumsum([len(part) for part in seen[:-1]]))
+    dense = [piece_rank[codes] for piece_rank, (codes, _) in zip(ranks, hashed, strict=True)]
+    per_column = len(pieces) // len(columns)
+    return (
+        [np.concatenate(dense[i : i + per_column]) for i in range(0, len(dense), per_column)],
+        labels,
+        len(labels),
+    )
 
 
-def _hashed(chunk: pa.Array) -> pa.Array:
-    if pa.types.is_dictionary(chunk.type):
-        return chunk
-    return chunk.cast(pa.large_string()).dictionary_encode()
+def _hash(piece: pa.ChunkedArray) -> tuple[Ids, pa.Array]:
+    """Codes 0, 1, … of the piece's labels in order of first appearance, and the labels."""
+    if pa.types.is_dictionary(piece.type):  # its order is arbitrary, and some of it may not occur
+        chunks = [
+            pa.DictionaryArray.from_arrays(chunk.indices, chunk.dictionary.cast(pa.large_string()))
+            for chunk in piece.chunks
+        ]
+        whole = pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
+        encoded = whole.indices.dictionary_encode()
+        return encoded.indices.to_numpy(), whole.dictionary.take(encoded.dictionary)
+    if pa.types.is_integer(piece.type):
+        piece = piece.cast(pa.large_string())
+    encoded = piece.dictionary_encode()
+    codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
+    return codes, encoded.chunk(0).dictionary.cast(pa.large_string())
+
+
+def _first_rows(codes: Ids) -> npt.NDArray[np.int64]:
+    """Where each code is seen first, for codes numbered in order of first appearance."""
+    highest = np.maximum.accumulate(codes)
+    return np.append(0, np.flatnonzero(highest[1:] > highest[:-1]) + 1)

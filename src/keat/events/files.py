@@ -33,16 +33,16 @@ class Source:
 
 def open_frame(frame: Any) -> Source:
     """pyarrow, pandas, polars or anything else that speaks the Arrow PyCapsule protocol."""
-    where = f"the {type(frame).__module__.split('.')[0]} {type(frame).__name__}"
+    where = f"{type(frame).__module__.split('.')[0]} {type(frame).__name__}"
     if not (hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__arrow_c_array__")):
         raise InputError(
-            f"Cannot read events from {where}; give a path or a pyarrow, pandas or polars table."
+            f"Cannot read events from a {where}; give a path or a pyarrow, pandas or polars table."
         )
     try:
         table = pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = "; ".join(str(part) for part in error.args)
-        raise InputError(f"Arrow cannot read {where} ({reason}); mend or drop that column.") from error
+        raise InputError(f"Arrow cannot read the {where} ({reason}); mend or drop that column.") from error
     return Source(where, "events", table.column_names, table.select)
 
 
@@ -97,12 +97,13 @@ def _open_csv(path: Path, delimiter: str) -> Source:
 
 
 def _open_parquet(path: Path) -> Source:
+    """Not through Arrow's dataset reader, which cuts columns in many chunks that must be joined again."""
     with _readable(path, "Parquet"):
         names = pq.read_schema(path).names
 
     def read(columns: list[str]) -> pa.Table:
-        with _readable(path, "Parquet"):
-            return pq.read_table(path, columns=columns, partitioning=None)
+        with _readable(path, "Parquet"), pq.ParquetFile(path) as file:
+            return file.read(columns=columns)
 
     return Source(str(path), _stem(path), names, read)
 

@@ -136,10 +136,11 @@ def _columns_of_roles(
 
 
 def _usual(source: Source, free: list[str], role: str) -> str:
-    by_lower = {column.lower(): column for column in reversed(free)}
-    for usual in USUAL_NAMES[role]:
-        if usual in by_lower:
-            return by_lower[usual]
+    for candidates in (free, source.columns):  # a name that is free, rather than one given for something else
+        by_lower = {column.lower(): column for column in reversed(candidates)}
+        for usual in USUAL_NAMES[role]:
+            if usual in by_lower:
+                return by_lower[usual]
     raise InputError(
         f"{source.where} has no column with a usual name for {role} ({', '.join(USUAL_NAMES[role])}); "
         f"say which of its columns ({_listed(source.columns)}) it is."

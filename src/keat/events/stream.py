@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.errors import InputError, Notice
+from keat.events.feature_columns import first_not_finite
 from keat.events.ids import IdMap
 from keat.events.node_labels import NodeLabels, read_only
 from keat.events.saving import open_folder, save_folder
@@ -122,6 +123,9 @@ class EventStream:
         for column, array in (*checked.items(), ("features", features), ("labels", label_array)):
             if array is not None and len(array) != n:
                 raise InputError(f"'{column}' of {name} has {len(array)} rows but 't' has {n}.")
+        _require_finite(name, "features", features)
+        if node_features is not None:
+            _require_finite(name, "node_features", node_features)
         largest = max(int(checked[side].max(initial=-1)) for side in ("src", "dst"))
         num_nodes = largest + 1 if num_nodes is None else num_nodes
         if largest >= num_nodes:
@@ -205,7 +209,16 @@ def _counts(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[np.int
     array = np.asarray(values)
     if not np.issubdtype(array.dtype, np.integer):
         raise InputError(f"'{column}' of {name} must hold integers, not {array.dtype}.")
-    if len(array) and array.min() < 0:
-        row = int(np.argmax(array < 0))
-        raise InputError(f"'{column}' of {name} is negative ({array[row]}) at data row {row + 1}.")
+    outside = (array < 0) | (array > np.iinfo(np.int64).max)
+    if outside.any():
+        row = int(np.argmax(outside))
+        raise InputError(
+            f"'{column}' of {name} is {array[row]} at data row {row + 1}; it must be from 0 to 2**63 - 1."
+        )
     return array
+
+
+def _require_finite(name: str, column: str, matrix: npt.NDArray[np.float32]) -> None:
+    if (bad := first_not_finite(matrix)) is not None:
+        row, position = bad
+        raise InputError(f"'{column}' of {name} is {matrix[row, position]} at row {row + 1}; fill it in.")

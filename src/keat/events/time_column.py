@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,10 +44,6 @@ def read_time(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeUnit]:
         times, unit = _from_datetimes(column, unit)
     else:
         raise column.error(f"the values are {kind}, not times", do="give numbers, dates or datetimes")
-    if times.min() < 0:
-        row = int(np.argmax(times < 0))
-        value = times[row] if not pa.types.is_temporal(kind) else column.data[row].cast(pa.string())
-        raise column.error(f"the time is negative ({value})", do="shift all times so that none is", row=row)
     return times, unit
 
 
@@ -69,7 +66,9 @@ def _parsed(column: Column) -> Column:
 def _from_integers(column: Column) -> Times:
     if pa.types.is_uint64(column.type) and (row := column.first_not(pa.int64())) is not None:
         raise _overflow(column, row)
-    return to_numpy(column.data, np.int64)
+    times = to_numpy(column.data, np.int64)
+    _require_not_negative(column, times)
+    return times
 
 
 def _from_floats(column: Column, unit: TimeUnit) -> tuple[Times, TimeUnit]:
@@ -88,19 +87,23 @@ def _from_floats(column: Column, unit: TimeUnit) -> tuple[Times, TimeUnit]:
                 row=row,
             )
         values = np.rint(values * MILLION)
-        _notify(column, f"times in '{unit}' have fractions, kept by converting to whole '{FINER[unit]}'.")
-        unit = FINER[unit]
-    elif np.abs(values).max() > 2 ** (np.finfo(stored.dtype).nmant + 1):
-        _notify(column, f"{stored.dtype} is too coarse for times this large, they were rounded when stored.")
     if (too_large := np.abs(values) >= 2.0**63).any():
         raise _overflow(column, int(np.argmax(too_large)))
+    _require_not_negative(column, values)
+    if np.abs(stored).max() > 2 ** (np.finfo(stored.dtype).nmant + 1):
+        _notify(column, f"{stored.dtype} is too coarse for times this large, so they may be rounded.")
+    if fractional.any():
+        _notify(column, f"times in '{unit}' have fractions, kept by converting to whole '{FINER[unit]}'.")
+        unit = FINER[unit]
     return values.astype(np.int64), unit
 
 
 def _from_dates(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeUnit]:
     if unit not in (None, "day"):
         raise column.error(f"dates are in days, not '{unit}'", do="leave the unit out")
-    return to_numpy(column.data.cast(pa.date32()).cast(pa.int32()), np.int64), "day"
+    days = to_numpy(column.data.cast(pa.date32()).cast(pa.int32()), np.int64)
+    _require_not_negative(column, days)
+    return days, "day"
 
 
 def _from_datetimes(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeUnit]:
@@ -117,7 +120,16 @@ def _from_datetimes(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeU
                 f"{data[row].cast(pa.string())} is not a whole '{unit}'", do="leave the unit out", row=row
             )
         data = data.cast(target)
-    return to_numpy(data.cast(pa.int64())), unit or own
+    times = to_numpy(data.cast(pa.int64()))
+    _require_not_negative(column, times)
+    return times, unit or own
+
+
+def _require_not_negative(column: Column, times: npt.NDArray[Any]) -> None:
+    if times.min() < 0:
+        row = int(np.argmax(times < 0))
+        value = column.data[row].cast(pa.string())
+        raise column.error(f"the time is negative ({value})", do="shift all times so that none is", row=row)
 
 
 def _overflow(column: Column, row: int) -> Exception:

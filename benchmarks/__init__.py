@@ -1,0 +1,1 @@
+"""Speed, memory and scale, side by side with what else there is."""
