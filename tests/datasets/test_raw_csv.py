@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw_files import write_csv
 
@@ -28,6 +28,7 @@ def chunked(values: list[str], size: int) -> pa.ChunkedArray:
     return pa.chunked_array(chunks)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(names, names), min_size=1), st.integers(1, 4), st.integers(1, 4))
 def test_two_columns_are_numbered_row_by_row(rows: list[tuple[str, str]], left: int, right: int) -> None:
     columns = list(zip(*rows, strict=True))

@@ -70,9 +70,7 @@ def open_dataset(name: str, *, progress: Progress | None = None) -> EventStream:
         raw = fetch(name, progress)
         with _one_at_a_time(raw.parent):
             if not (folder / "stream.json").exists():
-                stream = _READERS.get(info.name, jodie.read_interactions)(raw, info)
-                with writing(folder):
-                    stream.save(folder)
+                _READERS.get(info.name, jodie.read_interactions)(raw, info).save(folder)
     return EventStream.open(folder)
 
 
