@@ -1,0 +1,53 @@
+"""What tests share: real data where it is at hand, and small random streams everywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from keat.events import EventStream
+
+settings.register_profile("keat", deadline=None)  # compiled functions make the first example slow
+settings.load_profile("keat")
+
+MakeStream = Callable[..., EventStream]
+FindFile = Callable[[str], Path]
+
+SHARED = Path(os.environ.get("KEAT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+@pytest.fixture(scope="session")
+def shared_file() -> FindFile:
+    """The path of a real data file; the test is skipped where the file is not at hand."""
+
+    def find(name: str) -> Path:
+        path = SHARED / name
+        if not path.exists():
+            pytest.skip(f"{name} is not at hand; set KEAT_SHARED_DATA to the folder that has it")
+        return path
+
+    return find
+
+
+@pytest.fixture
+def random_stream() -> MakeStream:
+    """Make a random stream: few nodes and a coarse clock, so that pairs repeat and times tie."""
+
+    def make(
+        seed: int, events: int = 300, sources: int = 8, destinations: int = 12, times: int = 120
+    ) -> EventStream:
+        rng = np.random.default_rng(seed)
+        return EventStream.from_arrays(
+            rng.integers(0, sources, events),
+            rng.integers(sources, sources + destinations, events),
+            np.sort(rng.integers(0, times, events)),
+            num_nodes=sources + destinations,
+            name=f"random-{seed}",
+        )
+
+    return make

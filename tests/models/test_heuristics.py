@@ -1,0 +1,93 @@
+"""Each heuristic against its definition, said with dicts and lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from conftest import MakeStream
+from keat.events import EventStream
+from keat.models.contract import Queries
+from keat.models.popularity import GAMMAS, DecayedCounts, tune_decay
+from keat.models.registry import create_link_model
+
+SOURCES, NODES = 8, 20
+
+
+def edgebank(past: EventStream, u: int, v: int, train: EventStream) -> float:  # noqa: ARG001
+    return float(np.any((past.src == u) & (past.dst == v)))
+
+
+def edgebank_window(past: EventStream, u: int, v: int, train: EventStream) -> float:
+    begin = past.t[-1] - 0.15 * (train.t[-1] - train.t[0])
+    return float(np.any((past.src == u) & (past.dst == v) & (past.t >= begin)))
+
+
+def global_recency(past: EventStream, u: int, v: int, train: EventStream) -> float:  # noqa: ARG001
+    return float(np.flatnonzero(past.dst == v).max(initial=-1))
+
+
+def local_global(past: EventStream, u: int, v: int, train: EventStream) -> float:
+    met = np.flatnonzero((past.src == u) & (past.dst == v))
+    return 1e9 + met[-1] if len(met) else global_recency(past, u, v, train)
+
+
+def poptrack(past: EventStream, u: int, v: int, train: EventStream) -> float:  # noqa: ARG001
+    age = len(past) - np.flatnonzero(past.dst == v)
+    return float(np.sum(tune_decay(train) ** (age / 200)))
+
+
+DEFINITIONS: dict[str, Callable[[EventStream, int, int, EventStream], float]] = {
+    "edgebank": edgebank,
+    "edgebank-tw": edgebank_window,
+    "global-recency": global_recency,
+    "local-global": local_global,
+    "poptrack": poptrack,
+}
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+@pytest.mark.parametrize("observed", [1, 100, 300])
+def test_order_equals_the_definition(name: str, observed: int, random_stream: MakeStream) -> None:
+    stream = random_stream(observed)
+    train, past = stream[:200], stream[:observed]
+    model = create_link_model(name, train)
+    model.observe(past)
+    candidates = np.arange(NODES, dtype=np.int32)
+    scores = model.score(Queries(np.arange(SOURCES, dtype=np.int32), np.full(SOURCES, 999), candidates))
+    for u in range(SOURCES):
+        expected = [DEFINITIONS[name](past, u, v, train) for v in range(NODES)]
+        ranks = [
+            np.unique(np.round(values, 9), return_inverse=True)[1] for values in (scores[u].numpy(), expected)
+        ]
+        assert ranks[0].tolist() == ranks[1].tolist()
+
+
+def test_decayed_counts_survive_rescaling() -> None:
+    """Far more events than one exponent can hold, against weights computed one by one."""
+    gamma, events = 0.1, 90_000
+    nodes = np.random.default_rng(0).integers(0, 5, events).astype(np.int32)
+    counts = DecayedCounts(5, gamma)
+    for start in range(0, events, 7_001):
+        counts.add(nodes[start : start + 7_001])
+    weights = gamma ** ((events - np.arange(events)) / 200)
+    expected = np.bincount(nodes, weights=weights, minlength=5)
+    assert counts.at(np.arange(5, dtype=np.int32)) == pytest.approx(expected, rel=1e-9)
+
+
+def test_decay_is_tuned_to_the_data() -> None:
+    """Popularity that changes every 200 events wants a short memory; one that never does, a long one."""
+    rng = np.random.default_rng(0)
+    n = 6_000
+    t = np.arange(n)
+    fashion = (t // 200 * 7) % 40 + rng.integers(0, 2, n)
+    steady = rng.choice(40, n, p=np.arange(40) / np.arange(40).sum())
+    fast, slow = (
+        tune_decay(EventStream.from_arrays(np.zeros(n, int), dst, t, num_nodes=60))
+        for dst in (fashion, steady)
+    )
+    assert fast <= 0.2
+    assert slow >= 0.97
+    assert tune_decay(EventStream.from_arrays([0], [1], [0])) in GAMMAS

@@ -1,0 +1,137 @@
+"""What every registered model must keep; a new model joins these tests by being registered."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from keat.errors import UnknownNameError
+from keat.events import EventStream
+from keat.models.contract import LinkModel, Queries
+from keat.models.registry import LINK_MODELS, create_link_model, create_node_model
+
+NODES = 15
+HEURISTICS = [name for name, entry in LINK_MODELS.items() if entry.heuristic]
+
+
+def make_stream(seed: int, events: int = 120, times: int = 60) -> EventStream:
+    rng = np.random.default_rng(seed)
+    return EventStream.from_arrays(
+        rng.integers(0, NODES, events),
+        rng.integers(0, NODES, events),
+        np.sort(rng.integers(0, times, events)),
+        rng.random((events, 3), dtype=np.float32),
+        num_nodes=NODES,
+    )
+
+
+def queries_at(time: int, sources: np.ndarray | None = None) -> Queries:
+    src = np.arange(NODES, dtype=np.int32) if sources is None else sources
+    return Queries(src, np.full(len(src), time), np.arange(NODES, dtype=np.int32))
+
+
+def scores_at(model: LinkModel, stream: EventStream, time: int) -> torch.Tensor:
+    """Scores at ``time`` with every strictly earlier event observed."""
+    model.reset()
+    model.observe(stream[: int(np.searchsorted(stream.t, time))])
+    with torch.no_grad():
+        return model.score(queries_at(time))
+
+
+@pytest.mark.parametrize("name", LINK_MODELS)
+@settings(max_examples=25)
+@given(
+    seed=st.integers(0, 10_000), time=st.integers(1, 60), how=st.sampled_from(["permute", "replace", "drop"])
+)
+def test_changing_the_future_never_changes_a_score(name: str, seed: int, time: int, how: str) -> None:
+    stream = make_stream(seed)
+    now = int(np.searchsorted(stream.t, time))
+    rng = np.random.default_rng(seed + 1)
+    keep = np.arange(len(stream))
+    src, dst, t, features = (np.array(c) for c in (stream.src, stream.dst, stream.t, stream.features))
+    if how == "permute":
+        order = np.concatenate((keep[:now], rng.permutation(keep[now:])))
+        src, dst, features = src[order], dst[order], features[order]
+    elif how == "replace":
+        src[now:], dst[now:] = rng.integers(0, NODES, (2, len(stream) - now))
+        features[now:] = -5.0
+        t[now:] = np.sort(rng.integers(time, 1000, len(stream) - now))
+    else:
+        src, dst, t, features = src[:now], dst[:now], t[:now], features[:now]
+    changed = EventStream.from_arrays(src, dst, t, features, num_nodes=NODES)
+    train = stream[: min(now, len(stream) // 2)]  # what a model may learn from lies before the query
+    first, second = create_link_model(name, train), create_link_model(name, changed[: len(train)])
+    assert torch.equal(scores_at(first, stream, time), scores_at(second, changed, time))
+
+
+@pytest.mark.parametrize("name", LINK_MODELS)
+def test_scoring_changes_nothing(name: str) -> None:
+    stream = make_stream(1)
+    asked, silent = (create_link_model(name, stream[:60]) for _ in range(2))
+    for block in stream.blocks(10):
+        asked.score(queries_at(int(block.t[-1])))
+        for model in (asked, silent):
+            model.observe(block)
+    assert torch.equal(asked.score(queries_at(100)), silent.score(queries_at(100)))
+
+
+@pytest.mark.parametrize("name", LINK_MODELS)
+def test_a_score_depends_on_no_other_query(name: str) -> None:
+    stream = make_stream(2)
+    model = create_link_model(name, stream[:60])
+    model.observe(stream)
+    together = model.score(queries_at(100))
+    assert together.shape == (NODES, NODES)
+    for node in range(NODES):
+        alone = model.score(queries_at(100, np.array([node], dtype=np.int32)))
+        torch.testing.assert_close(alone[0], together[node])
+    own = Queries(
+        np.arange(NODES, dtype=np.int32),
+        np.full(NODES, 100),
+        np.tile(np.arange(NODES), (NODES, 1)).astype(np.int32),
+    )
+    torch.testing.assert_close(model.score(own), together)
+
+
+@pytest.mark.parametrize("name", LINK_MODELS)
+def test_reset_forgets_everything(name: str) -> None:
+    stream = make_stream(3)
+    used, new = (create_link_model(name, stream[:60]) for _ in range(2))
+    used.observe(stream)
+    used.reset()
+    assert torch.equal(used.score(queries_at(5)), new.score(queries_at(5)))
+
+
+@pytest.mark.parametrize("name", LINK_MODELS)
+def test_nodes_never_seen_before_are_served(name: str) -> None:
+    stream = make_stream(4)
+    model = create_link_model(name, stream[:60])
+    model.observe(stream)
+    stranger = NODES + 1000
+    ask = Queries(np.array([0, stranger], np.int32), np.array([99, 99]), np.array([3, stranger], np.int32))
+    assert torch.isfinite(model.score(ask)).all()
+    model.observe(EventStream.from_arrays([stranger], [stranger + 1], [99]))
+    later = Queries(np.array([stranger], np.int32), np.array([100]), np.array([5, stranger + 1], np.int32))
+    assert torch.isfinite(model.score(later)).all()
+
+
+@pytest.mark.parametrize("name", HEURISTICS)
+@settings(max_examples=15)
+@given(seed=st.integers(0, 1000), block=st.integers(1, 130))
+def test_how_the_stream_is_cut_does_not_matter(name: str, seed: int, block: int) -> None:
+    stream = make_stream(seed)
+    whole, pieces = (create_link_model(name, stream[:60]) for _ in range(2))
+    whole.observe(stream)
+    for part in stream.blocks(block):
+        pieces.observe(part)
+    torch.testing.assert_close(whole.score(queries_at(100)), pieces.score(queries_at(100)))
+
+
+def test_unknown_models_name_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'edgebank'"):
+        create_link_model("edgebnk", make_stream(0))
+    with pytest.raises(UnknownNameError, match="did you mean 'moving-average'"):
+        create_node_model("moving-avg", make_stream(0))
