@@ -59,9 +59,8 @@ def test_order_equals_the_definition(name: str, observed: int, random_stream: Ma
     scores = model.score(Queries(np.arange(SOURCES, dtype=np.int32), np.full(SOURCES, 999), candidates))
     for u in range(SOURCES):
         expected = [DEFINITIONS[name](past, u, v, train) for v in range(NODES)]
-        ranks = [
-            np.unique(np.round(values, 9), return_inverse=True)[1] for values in (scores[u].numpy(), expected)
-        ]
+        both = (scores[u].numpy(), np.array(expected))
+        ranks = [np.unique(np.round(values, 9), return_inverse=True)[1] for values in both]
         assert ranks[0].tolist() == ranks[1].tolist()
 
 

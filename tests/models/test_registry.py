@@ -51,7 +51,7 @@ def test_changing_the_future_never_changes_a_score(name: str, seed: int, time: i
     now = int(np.searchsorted(stream.t, time))
     rng = np.random.default_rng(seed + 1)
     keep = np.arange(len(stream))
-    src, dst, t, features = (np.array(c) for c in (stream.src, stream.dst, stream.t, stream.features))
+    src, dst, t, features = stream.src.copy(), stream.dst.copy(), stream.t.copy(), stream.features.copy()
     if how == "permute":
         order = np.concatenate((keep[:now], rng.permutation(keep[now:])))
         src, dst, features = src[order], dst[order], features[order]

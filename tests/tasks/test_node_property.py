@@ -81,7 +81,7 @@ def test_no_event_after_the_label_time_is_seen_first() -> None:
 
 def test_splits_of_labels_do_not_overlap() -> None:
     data = labelled()
-    val, test = (make_task(data, part, kind="node-property") for part in ("val", "test"))  # type: ignore[arg-type]
+    val, test = (make_task(data, part, kind="node-property") for part in ("val", "test"))
     assert isinstance(val, NodeProperty)
     assert isinstance(test, NodeProperty)
     assert val.last == test.first

@@ -44,7 +44,9 @@ def test_the_script_observes_everything_once_and_asks_before(refresh: int, rando
     assert observed == len(stream)
 
 
-def test_large_ranges_are_asked_in_pieces_and_observed_whole(random_stream: MakeStream, monkeypatch) -> None:
+def test_large_ranges_are_asked_in_pieces_and_observed_whole(
+    random_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("keat.tasks.link.SCORES_AT_ONCE", 12 * 16)
     stream = random_stream(0)
     parts = split(stream)
