@@ -66,6 +66,12 @@ def test_sizes_can_be_chosen() -> None:
     assert np.array_equal(np.unique(stream.src), np.arange(7))
 
 
+def test_a_cardholder_may_be_larger_than_a_block() -> None:
+    stream = simulate_payments(300_000, cardholders=2)
+    assert np.bincount(stream.src, minlength=2)[:2].sum() == 300_000
+    assert np.bincount(stream.src).min() > 10_000
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_small_worlds_hold(seed: int) -> None:
     """One week, hardly any merchants, endless sessions: nothing leaves its range."""
