@@ -62,6 +62,10 @@ def misspelt_file(folder: Path) -> Path:
     return csv(HEADER, "payments.csv")(folder).with_name("payment.csv")
 
 
+def under_a_file(folder: Path) -> Path:
+    return csv(HEADER)(folder) / "within.csv"
+
+
 def twice_in_pandas(_: Path) -> pd.DataFrame:
     return pd.DataFrame([[1, 2, 3, 4]], columns=["src", "dst", "t", "t"])
 
@@ -100,6 +104,7 @@ CUT_GZIP = gzip.compress((HEADER + GOOD * 5_000).encode())[:200]
 FILES = [
     bad("missing", lambda folder: folder / "events.csv", r"events\.csv does not exist; check the path"),
     bad("near name", misspelt_file, r"payment\.csv does not exist; did you mean '.*payments\.csv'"),
+    bad("under a file", under_a_file, r"Cannot read .*within\.csv \(Not a directory\); check the path"),
     bad("empty CSV", csv(""), r"events\.csv is empty \(0 bytes\)"),
     bad("empty Parquet", csv("", "events.parquet"), r"events\.parquet is empty \(0 bytes\)"),
     bad("header only", csv(HEADER), r"events\.csv has columns but no rows"),

@@ -103,11 +103,12 @@ def _present(columns: list[npt.NDArray[np.integer]], size: int) -> npt.NDArray[n
 def _encode_sparse(columns: list[npt.NDArray[np.integer]]) -> tuple[list[Ids], pa.Array, int]:
     """Integers too far apart for a table of all of them: hash, then sort the distinct ones."""
     encoded = pa.chunked_array([pa.array(column) for column in columns]).dictionary_encode()
-    labels = encoded.chunk(0).dictionary.to_numpy()
-    order = np.argsort(labels)
+    labels = encoded.chunk(0).dictionary.cast(pa.int64())
+    order = np.argsort(labels.to_numpy())
+    labels = labels.take(pa.array(order))
     rank = np.empty(len(order), dtype=np.int32)
     rank[order] = np.arange(len(order), dtype=np.int32)
-    return [rank[chunk.indices.to_numpy()] for chunk in encoded.chunks], pa.array(labels[order]), len(order)
+    return [rank[chunk.indices.to_numpy()] for chunk in encoded.chunks], labels, len(labels)
 
 
 def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:

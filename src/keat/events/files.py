@@ -85,9 +85,10 @@ def _open_csv(path: Path, delimiter: str) -> Source:
         with _readable(path, "CSV"):
             try:
                 return pacsv.read_csv(path, options, parse, convert)
-            except pa.ArrowInvalid:  # only the serial reader knows the row, so let it fail again
+            except pa.ArrowInvalid:  # line breaks in quotes, or a bad row, whose number only one thread knows
                 options.use_threads = False
-                return pacsv.read_csv(path, options, parse, convert)
+                careful = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+                return pacsv.read_csv(path, options, careful, convert)
 
     with _readable(path, "CSV"):
         nothing_but_names = pacsv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda _: "skip")
@@ -109,27 +110,28 @@ def _open_parquet(path: Path) -> Source:
 
 
 def _open_arrow(path: Path) -> Source:
-    """Arrow's own format, mapped into memory: an uncompressed column is never copied."""
+    """Arrow's own format, mapped into memory: an uncompressed column is never copied.
 
-    def reader(columns: list[int] | None = None) -> Any:
-        options = pa.ipc.IpcReadOptions(included_fields=columns)
+    Columns are chosen after mapping, since Arrow copies the whole file when told which ones to read.
+    """
+
+    def reader() -> Any:
         try:
-            return pa.ipc.open_file(pa.memory_map(str(path)), options=options)
+            return pa.ipc.open_file(pa.memory_map(str(path)))
         except pa.ArrowInvalid:  # the other flavour, written without a footer
-            return pa.ipc.open_stream(pa.memory_map(str(path)), options=options)
-
-    with _readable(path, "Arrow"):
-        names = reader().schema.names
+            return pa.ipc.open_stream(pa.memory_map(str(path)))
 
     def read(columns: list[str]) -> pa.Table:
         with _readable(path, "Arrow"):
-            return reader(sorted(names.index(column) for column in columns)).read_all()
+            return reader().read_all().select(columns)
 
+    with _readable(path, "Arrow"):
+        names = reader().schema.names
     return Source(str(path), _stem(path), names, read)
 
 
 def _stem(path: Path) -> str:
-    return path.name.split(".")[0] or "events"
+    return Path(path.name.removesuffix(".gz")).stem
 
 
 @contextmanager

@@ -1,0 +1,123 @@
+"""Ids of any kind become dense, and the map gives back what they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keat.events import EventStream, read_events
+from keat.events import dense_ids as dense_ids_module
+
+INTEGERS = st.one_of(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1),
+    st.lists(st.tuples(st.integers(-50, 50), st.integers(900, 999)), min_size=1),
+    st.lists(st.tuples(st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3)), min_size=1),
+)
+WORDS = st.lists(st.tuples(st.text("ab€ 0", min_size=1), st.text("ab€ 0", min_size=1)), min_size=1)
+
+
+def stream_of(pairs: list[tuple[Any, Any]], *, chunks: int = 1, **options: Any) -> EventStream:
+    """The events of ``pairs`` one after another, in a table of about ``chunks`` chunks."""
+    src, dst = zip(*pairs, strict=True)
+    table = pa.table({"src": src, "dst": dst, "t": range(len(pairs))})
+    step = -(-len(pairs) // chunks)
+    return read_events(pa.concat_tables([table[i : i + step] for i in range(0, len(pairs), step)]), **options)
+
+
+def nodes_of(stream: EventStream) -> list[Any]:
+    return [stream.ids.label(node) for node in range(stream.num_nodes)]
+
+
+def labels_of(stream: EventStream) -> list[tuple[Any, Any]]:
+    pairs = zip(stream.src, stream.dst, strict=True)
+    return [(stream.ids.label(int(s)), stream.ids.label(int(d))) for s, d in pairs]
+
+
+@given(pairs=st.one_of(INTEGERS, WORDS), chunks=st.integers(1, 3), bipartite=st.booleans())
+def test_the_map_gives_the_labels_back(pairs: list[tuple[Any, Any]], chunks: int, bipartite: bool) -> None:
+    stream = stream_of(pairs, chunks=chunks, bipartite=bipartite)
+    assert labels_of(stream) == pairs
+    src, dst = zip(*pairs, strict=True)
+    np.testing.assert_array_equal(stream.ids.index(src, side="src"), stream.src)
+    np.testing.assert_array_equal(stream.ids.index(dst, side="dst"), stream.dst)
+    used = np.union1d(stream.src, stream.dst)  # dense: every number is somebody's
+    np.testing.assert_array_equal(used, np.arange(stream.num_nodes))
+
+
+@given(pairs=INTEGERS)
+def test_integers_keep_their_order(pairs: list[tuple[int, int]]) -> None:
+    stream = stream_of(pairs)
+    distinct = sorted({node for pair in pairs for node in pair})
+    assert nodes_of(stream) == distinct
+    assert (stream.ids.labels is None) == (distinct == list(range(len(distinct))))
+
+
+@given(pairs=WORDS, cut=st.integers(1, 20))
+def test_a_longer_log_keeps_the_ids_of_a_shorter_one(pairs: list[tuple[str, str]], cut: int) -> None:
+    whole, start = stream_of(pairs), stream_of(pairs[:cut])
+    appearance = list(dict.fromkeys(node for pair in pairs for node in pair))
+    assert nodes_of(whole) == appearance
+    np.testing.assert_array_equal(whole.src[:cut], start.src)
+    np.testing.assert_array_equal(whole.dst[:cut], start.dst)
+
+
+@given(pairs=WORDS, times=st.data())
+def test_events_of_equal_time_keep_their_order(pairs: list[tuple[str, str]], times: st.DataObject) -> None:
+    t = sorted(times.draw(st.lists(st.integers(0, 3), min_size=len(pairs), max_size=len(pairs))))
+    src, dst = zip(*pairs, strict=True)
+    assert labels_of(read_events(pa.table({"src": src, "dst": dst, "t": t}))) == pairs
+
+
+def test_pieces_hashed_apart_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    pairs = [(f"n{a}", f"n{b}") for a, b in rng.integers(0, 40, (500, 2))]
+    whole = stream_of(pairs)
+    monkeypatch.setattr(dense_ids_module, "PIECE", 64)
+    pieces = stream_of(pairs, chunks=7)
+    assert pieces.ids == whole.ids
+    np.testing.assert_array_equal(pieces.src, whole.src)
+    np.testing.assert_array_equal(pieces.dst, whole.dst)
+
+
+def test_unused_categories_are_no_nodes() -> None:
+    category = pa.DictionaryArray.from_arrays(pa.array([3, 1]), pa.array(["unused", "b", "never", "a"]))
+    stream = read_events(pa.table({"src": category, "dst": ["b", "c"], "t": [1, 2]}))
+    assert nodes_of(stream) == ["a", "b", "c"]
+
+
+def test_a_number_is_its_own_text_where_the_other_side_is_text() -> None:
+    stream = read_events(pa.table({"src": [7, 8], "dst": ["8", "x"], "t": [1, 2]}))
+    assert labels_of(stream) == [("7", "8"), ("8", "x")]
+    assert stream.num_nodes == 3
+
+
+def test_integers_of_different_width_share_one_space() -> None:
+    table = pa.table({"src": pa.array([1, 0], pa.uint64()), "dst": pa.array([0, 2], pa.int8()), "t": [1, 2]})
+    stream = read_events(table)
+    assert stream.ids.labels is None
+    assert labels_of(stream) == [(1, 0), (0, 2)]
+
+
+def test_bipartite_ids_never_meet() -> None:
+    table = pa.table({"user": [5, 5, 7], "item": [5, 6, 5], "t": [1, 2, 3]})
+    stream = read_events(table, bipartite=True)
+    np.testing.assert_array_equal(stream.src, [0, 0, 1])
+    np.testing.assert_array_equal(stream.dst, [2, 3, 2])
+    assert (stream.num_nodes, stream.ids.boundary) == (4, 2)
+    assert nodes_of(stream) == [5, 7, 5, 6]
+    assert [stream.ids.side(i) for i in range(4)] == ["src", "src", "dst", "dst"]
+
+
+def test_bipartite_sides_may_be_of_different_kinds() -> None:
+    stream = read_events(pa.table({"src": ["c1", "c2"], "dst": [1, 0], "t": [1, 2]}), bipartite=True)
+    assert labels_of(stream) == [("c1", "1"), ("c2", "0")]
+
+
+def test_digits_in_csv_are_numbers_unless_one_id_is_not(tmp_path: Any) -> None:
+    (tmp_path / "e.csv").write_text("src,dst,t\n007,07,1\n8,x,2\n9,NA,3\n")
+    assert nodes_of(read_events(tmp_path / "e.csv")) == ["7", "07", "8", "x", "9", "NA"]
