@@ -121,7 +121,7 @@ FILES = [
     bad("corrupt Parquet", broken_parquet, r"events\.parquet is not a readable Parquet file .* again"),
     bad("cut Parquet", cut_parquet, r"events\.parquet is not a readable Parquet file .* again"),
     bad("not Arrow", csv(HEADER + GOOD, "events.arrow"), r"events\.arrow is not a readable Arrow file"),
-    bad("not UTF-8", csv(b"src,dst,t\n\xff\xfe,b,1\n"), r"column 'src': the text is not UTF-8; save"),
+    bad("not UTF-8", csv(b"src,dst,t\n\xff\xfe,b,1\n"), r"column 'src', data row 1: the text is not UTF-8"),
     bad("other folder", lambda folder: folder, r"is not a complete keat stream"),
     bad(
         "folder with a hole",
@@ -144,7 +144,7 @@ COLUMNS = [
 ]
 IDS = [
     bad("float", csv("src,dst,t\n1,2,1\n1.5,2,2\n"), r"'src', data row 2: 1\.5 .*; .*cast them to int or"),
-    bad("whole float", table(dst=[1.0, 2.0, 3.0]), r"column 'dst', data row 1: 1\.0 is not .* double"),
+    bad("whole float", table(dst=[1.0, 2.0, 3.0]), r"column 'dst', data row 1: 1\.0 is a double"),
     bad("missing", csv("src,dst,t\n1,2,1\n1,,2\n"), r"column 'dst', data row 2: the value is missing; "),
     bad("empty", csv("src,dst,t\na,b,1\nc,d,2\n,b,3\n"), r"column 'src', data row 3: the id is empty"),
     bad("pandas hole", lambda _: pd.DataFrame({"src": [1, None], "dst": 1, "t": 1}), r"row 2: .*missing"),
@@ -177,7 +177,10 @@ TIMES = [
     bad("unknown unit", rows("1"), r"Unknown time unit 'hour'; use one of s, ms", unit="hour"),
     bad("dates in s", rows("2024-01-01"), r"column 't': dates are in days, not 's'", unit="s"),
     bad(
-        "coarse unit", rows("2024-01-01 00:00:00.5"), r"2024-01-01 00:00:00.5\d* is not a whole 's'", unit="s"
+        "coarse unit",
+        rows("2024-01-01 00:00:00.5"),
+        r"00:00:00.5\d* does not fit whole 's'",
+        unit="s",
     ),
     bad("datetimes in years", rows("2024-01-01 00:00:00"), r"datetimes are in 's', not 'year'", unit="year"),
 ]
@@ -201,9 +204,8 @@ FEATURES = [
     bad("not a matrix", junk_matrix, r"x\.npy is not a readable \.npy file", features="x.npy"),
 ]
 LABELS = [
-    bad(
-        "text", table(y=["a", "b", "c"]), r"column 'y': labels must be numbers, not string; encode", label="y"
-    ),
+    bad("too large", table(y=pa.array([1, 2**63, 2], pa.uint64())), r"row 2: 92233720368547758", label="y"),
+    bad("text", table(y=["a", "b", "c"]), r"column 'y': labels must be numbers, not string", label="y"),
     bad("missing", table(y=[1, None, 2]), r"column 'y', data row 2: the value is missing; give", label="y"),
     bad("NaN", table(y=[1.0, 2.0, np.nan]), r"column 'y', data row 3: the label is nan", label="y"),
 ]

@@ -96,6 +96,11 @@ def test_a_number_is_its_own_text_where_the_other_side_is_text() -> None:
     assert stream.num_nodes == 3
 
 
+def test_bytes_are_read_as_utf8() -> None:
+    stream = read_events(pa.table({"src": [b"a", "ü".encode()], "dst": ["b", "c"], "t": [1, 2]}))
+    assert nodes_of(stream) == ["a", "b", "ü", "c"]
+
+
 def test_integers_of_different_width_share_one_space() -> None:
     table = pa.table({"src": pa.array([1, 0], pa.uint64()), "dst": pa.array([0, 2], pa.int8()), "t": [1, 2]})
     stream = read_events(table)

@@ -49,6 +49,12 @@ class Column:
         decoded = [chunk.dictionary.take(chunk.indices) for chunk in self.data.chunks]
         return Column(self.where, self.name, pa.chunked_array(decoded, self.type.value_type))
 
+    def cast(self, target: pa.DataType, problem: str, *, do: str) -> Column:
+        """As another type; the error at the first row that does not fit may show its ``{value}``."""
+        if (row := self.first_not(target)) is not None:
+            raise self.error(problem.format(value=self.data[row].cast(pa.string())), do=do, row=row)
+        return Column(self.where, self.name, self.data.cast(target))
+
     def first_not(self, target: pa.DataType) -> int | None:
         """The first row that Arrow cannot cast to ``target``; None if it can cast them all.
 

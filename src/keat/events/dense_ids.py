@@ -52,16 +52,15 @@ def _checked(column: Column) -> Column:
         values = to_numpy(column.data)
         broken = values != np.floor(values)
         row = int(np.argmax(broken))  # the first that is no whole number, or the first of all
-        raise column.error(f"{values[row]} is not a whole number or text but {column.type}", do=DO, row=row)
+        raise column.error(f"{values[row]} is a {column.type}", do=DO, row=row)
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        raise column.error("the text is not UTF-8", do="save the file in UTF-8")
+        if (invalid := column.first_not(pa.large_string())) is not None:
+            raise column.error("the text is not UTF-8", do="save the file in UTF-8", row=invalid)
+        return Column(column.where, column.name, column.data.cast(pa.large_string()))
     if not pa.types.is_integer(column.type):
         raise column.error(f"the values are {column.type}", do=DO)
-    if (row_or_none := column.first_not(pa.int64())) is not None:
-        value = column.data[row_or_none]
-        raise column.error(
-            f"{value} is beyond 64-bit integers", do="cast the ids to strings", row=row_or_none
-        )
+    if pa.types.is_uint64(column.type):
+        return column.cast(pa.int64(), "{value} is beyond 64-bit integers", do="cast the ids to strings")
     return column
 
 

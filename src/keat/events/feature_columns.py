@@ -72,10 +72,7 @@ def read_labels(column: Column) -> npt.NDArray[Any]:
     column = column.plain()
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind):
-        if (row := column.first_not(pa.int64())) is not None:
-            raise column.error(
-                f"{column.data[row]} is beyond 64-bit integers", do="use smaller labels", row=row
-            )
+        column = column.cast(pa.int64(), "{value} is beyond 64-bit integers", do="use smaller labels")
         return to_numpy(column.data, np.int64)
     if not pa.types.is_floating(kind):
         raise column.error(f"labels must be numbers, not {kind}", do="encode the classes as 0, 1, 2, …")

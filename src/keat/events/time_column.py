@@ -14,7 +14,7 @@ from keat.events.columns import Column, is_text, to_numpy
 from keat.events.units import TimeUnit
 
 Times = npt.NDArray[np.int64]
-INT64_MAX = np.iinfo(np.int64).max
+OVERFLOW, COARSER = "{value} does not fit 64-bit integers", "use a coarser unit of time"
 
 # Where float times have fractions they are kept, as whole numbers of a unit a million times finer.
 FINER: dict[TimeUnit, TimeUnit] = {"s": "us", "ms": "ns"}
@@ -64,8 +64,8 @@ def _parsed(column: Column) -> Column:
 
 
 def _from_integers(column: Column) -> Times:
-    if pa.types.is_uint64(column.type) and (row := column.first_not(pa.int64())) is not None:
-        raise _overflow(column, row)
+    if pa.types.is_uint64(column.type):
+        column = column.cast(pa.int64(), OVERFLOW, do=COARSER)
     times = to_numpy(column.data, np.int64)
     _require_not_negative(column, times)
     return times
@@ -88,7 +88,8 @@ def _from_floats(column: Column, unit: TimeUnit) -> tuple[Times, TimeUnit]:
             )
         values = np.rint(values * MILLION)
     if (too_large := np.abs(values) >= 2.0**63).any():
-        raise _overflow(column, int(np.argmax(too_large)))
+        row = int(np.argmax(too_large))
+        raise column.error(OVERFLOW.format(value=column.data[row]), do=COARSER, row=row)
     _require_not_negative(column, values)
     if np.abs(stored).max() > 2 ** (np.finfo(stored.dtype).nmant + 1):
         _notify(column, f"{stored.dtype} is too coarse for times this large, so they may be rounded.")
@@ -108,19 +109,14 @@ def _from_dates(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeUnit]
 
 def _from_datetimes(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeUnit]:
     own: TimeUnit = column.type.unit
-    data = column.data
     if unit is not None and unit != own:
         if unit in ("day", "year"):
             raise column.error(f"datetimes are in '{own}', not '{unit}'", do="leave the unit out")
         target = (
             pa.duration(unit) if pa.types.is_duration(column.type) else pa.timestamp(unit, column.type.tz)
         )
-        if (row := column.first_not(target)) is not None:
-            raise column.error(
-                f"{data[row].cast(pa.string())} is not a whole '{unit}'", do="leave the unit out", row=row
-            )
-        data = data.cast(target)
-    times = to_numpy(data.cast(pa.int64()))
+        column = column.cast(target, f"{{value}} does not fit whole '{unit}'", do="leave the unit out")
+    times = to_numpy(column.data.cast(pa.int64()))
     _require_not_negative(column, times)
     return times, unit or own
 
@@ -130,12 +126,6 @@ def _require_not_negative(column: Column, times: npt.NDArray[Any]) -> None:
         row = int(np.argmax(times < 0))
         value = column.data[row].cast(pa.string())
         raise column.error(f"the time is negative ({value})", do="shift all times so that none is", row=row)
-
-
-def _overflow(column: Column, row: int) -> Exception:
-    return column.error(
-        f"{column.data[row]} does not fit 64-bit integers", do="use a coarser unit of time", row=row
-    )
 
 
 def _notify(column: Column, what: str) -> None:
