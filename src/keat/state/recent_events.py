@@ -1,0 +1,58 @@
+"""The last K events of every node, as a ring of event numbers."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+NONE = -1
+
+
+class RecentEvents(nn.Module):
+    """``ring[n]`` holds the numbers of the last K events node n took part in, in either role, or -1.
+
+    Insertion is vectorized and exact when a node occurs more than K times in one batch: only its last
+    K events are written. (PyG's loader lets them race for slots there.) An event of a node with itself
+    counts twice, as in PyG.
+    """
+
+    ring: Tensor  # (nodes, K)
+    inserted: Tensor  # (nodes,) how many events the node has had; the next slot is this modulo K
+
+    def __init__(self, num_nodes: int, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.register_buffer("ring", torch.full((num_nodes, size), NONE, dtype=torch.int64), persistent=False)
+        self.register_buffer("inserted", torch.zeros(num_nodes, dtype=torch.int64), persistent=False)
+
+    def clear(self) -> None:
+        self.ring.fill_(NONE)
+        self.inserted.zero_()
+
+    def grow(self, num_nodes: int) -> None:
+        """Make room for nodes that have appeared."""
+        old = len(self.ring)
+        if num_nodes > old:
+            more = self.ring.new_full((num_nodes - old, self.size), NONE)
+            self.ring = torch.cat((self.ring, more))
+            self.inserted = torch.cat((self.inserted, self.inserted.new_zeros(num_nodes - old)))
+
+    def insert(self, src: Tensor, dst: Tensor, event: Tensor) -> None:
+        """Remember events, which are in order, for both of their ends."""
+        node = torch.stack((src, dst), dim=1).flatten()  # in event order, so that a stable sort keeps it
+        node, order = torch.sort(node, stable=True)
+        event = event.repeat_interleave(2)[order]
+        place = torch.arange(len(node), device=node.device)
+        new_node = torch.ones_like(node, dtype=torch.bool)
+        new_node[1:] = node[1:] != node[:-1]
+        rank = place - torch.cummax(torch.where(new_node, place, 0), dim=0).values  # within the node
+        _, count = torch.unique_consecutive(node, return_counts=True)
+        total = count.repeat_interleave(count)
+        kept = rank >= total - self.size
+        slot = (self.inserted[node] + rank) % self.size
+        self.ring[node[kept], slot[kept]] = event[kept]
+        self.inserted.index_add_(0, node, torch.ones_like(node))
+
+    def of(self, nodes: Tensor) -> Tensor:
+        """Event numbers (n, K) of ``nodes``, -1 where there are fewer than K; in no particular order."""
+        return self.ring[nodes]
