@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
+from keat import __version__
 from keat.cli import data, demo, evaluating
-from keat.cli.console import print_error, show_notices
+from keat.cli.console import out, print_error, show_notices
 from keat.errors import KeatError
 
 app = typer.Typer(
@@ -18,9 +20,23 @@ app = typer.Typer(
     epilog="DATASET is a name (see: keat data list) or a path to a CSV, Parquet or Arrow file. "
     "Add --debug to any command for a traceback.",
 )
+app.command("demo")(demo.demo_command)
 app.add_typer(data.app, name="data")
 app.command("evaluate")(evaluating.evaluate_command)
-app.command("demo")(demo.demo_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        out.print(f"keat {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options_before_the_verb(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None: ...
 
 
 def main() -> None:

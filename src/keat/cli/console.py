@@ -39,12 +39,14 @@ def print_table(
     text_columns: int = 1,
 ) -> None:
     """A table; the first ``text_columns`` columns are text, the others numbers."""
-    table = Table(title=title, caption=caption or None, title_justify="left", caption_justify="left")
+    table = Table(title=title, title_justify="left")
     for position, column in enumerate(columns):
         table.add_column(column, justify="left" if position < text_columns else "right")
     for row in rows:
         table.add_row(*row)
     out.print(table)
+    if caption:  # not the table's own caption, which would wrap at the table's width
+        out.print(caption, style="italic")
 
 
 def print_error(message: str) -> None:

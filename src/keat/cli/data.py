@@ -50,7 +50,7 @@ def list_command(json: Json = False) -> None:
     ]
     rows.append([SIMULATED, "link-ranking", "any", "any", str(len(FEATURES)), "built in"])
     columns = ["name", "task", "nodes", "edges", "features", "here"]
-    caption = f"Kept in {data_folder()} (set KEAT_DATA to change). All details: keat data list --json"
+    caption = f"Kept in {data_folder()} (set KEAT_DATA to change).\nAll details: keat data list --json"
     print_table("Datasets", columns, rows, caption, text_columns=2)
 
 
@@ -73,7 +73,7 @@ def get_command(
             }
         )
     else:
-        out.print(f"{stream!r} is in {data_folder() / info.name}")
+        out.print(f"{stream!r} is in {data_folder() / info.name}", soft_wrap=True)
 
 
 @app.command("info")
@@ -106,10 +106,11 @@ def info_command(
         ["time", f"{_moment(stream, 0)} to {_moment(stream, -1)}, {humanize(stream.span, stream.unit)}"],
         ["distinct times", f"{facts['steps']:,}"],
         ["splits", " / ".join(f"{size:,}" for size in facts["splits"].values()) + " (train / val / test)"],
-        ["new pairs in test", f"{facts['surprise']:.1%} of events are the first of their pair"],
+        ["new pairs in test", f"{100 * facts['surprise']:.1f} % of events are the first of their pair"],
         [
             "σ",
-            f"{facts['sigma']:,.1f} {stream.unit} ({humanize(facts['sigma'], stream.unit)}), from training",
+            f"{_number(facts['sigma'])} {stream.unit} "
+            f"({humanize(facts['sigma'], stream.unit)}), from training",
         ],
     ]
     print_table(data.name, ["what", "value"], lines, text_columns=2)
@@ -161,6 +162,11 @@ def _moment(stream: EventStream, row: int) -> str:
     if stream.unit == "year" or seconds < 3e8:  # before 1980: a count from some start, not a date
         return f"{t:,} {stream.unit}" if stream.unit != "year" else str(t)
     return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _number(value: float) -> str:
+    """80,111.6, and 0.0822 rather than 0.1."""
+    return f"{value:,.1f}" if value >= 10 else f"{value:.3g}"
 
 
 def _short(number: int | None) -> str:

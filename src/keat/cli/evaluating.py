@@ -17,35 +17,56 @@ from keat.cli.options import (
     Src,
     Time,
     Unit,
+    at_least,
     open_dataset,
 )
 
 HEURISTICS = "heuristics"
+LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;
+NODES = "persistent-forecast, moving-average"  # asking the registry would bring torch, too slow for --help
 
 
 def evaluate_command(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", help=f"A model, or '{HEURISTICS}' for all of them side by side.")
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help=f"'{HEURISTICS}' for all side by side, or one: {LINKS}; for node properties {NODES}.",
+        ),
     ],
     dataset: DatasetArgument,
     split: Annotated[str, typer.Option(help="Which part to score: val or test.")] = "test",
     refresh: Annotated[
         int,
         typer.Option(
-            help="Events that may pass before the state sees them: 200 is TGB's protocol, 1 the freshest."
+            callback=at_least(1),
+            help="Events scored before any of them is observed: 200 is TGB's protocol; at 1 every earlier "
+            "time has been observed.",
         ),
     ] = 200,
     task: Annotated[
-        str | None, typer.Option(help="link-ranking, link-classification or node-property.")
+        str | None,
+        typer.Option(
+            help="link-ranking, link-classification or node-property.", show_default="the dataset's own"
+        ),
     ] = None,
     negatives: Annotated[
         str | None,
         typer.Option(
-            help="Ranking: all, hist-rnd, random, official. Classification: random, historical, inductive."
+            help="Against whom. Ranking: all, hist-rnd, random, official. Classification: random, "
+            "historical, inductive.",
+            show_default="the dataset's own; for your file all, or hist-rnd beyond 12,000 destinations",
         ),
     ] = None,
-    num_negatives: Annotated[int | None, typer.Option(help="Sampled negatives a positive.")] = None,
-    seed: Annotated[int, typer.Option(help="Of sampled negatives.")] = 42,
+    num_negatives: Annotated[
+        int | None,
+        typer.Option(
+            callback=at_least(1),
+            help="How many to sample for each positive.",
+            show_default="the dataset's, or 100",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(callback=at_least(0), help="Of the sampling.")] = 42,
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Open the official negatives, which TGB ships as a pickle.")
     ] = False,
@@ -58,7 +79,10 @@ def evaluate_command(
     unit: Unit = None,
     bipartite: Bipartite = False,
 ) -> None:
-    """Score a split of a dataset and print the metrics."""
+    """Score a split of a dataset and print the metrics.
+
+    Everything before the split is observed first; then events are scored and observed in turn.
+    """
     if split not in ("val", "test"):
         raise typer.BadParameter(f"'{split}' is not a split to score; use val or test.", param_hint="--split")
     from keat.cli.running import evaluate_by_name, heuristics_for  # brings torch: not for --help
@@ -85,15 +109,21 @@ def evaluate_command(
 def show_results(results: list[dict[str, Any]]) -> None:
     """Results of one task as a table, best first."""
     first = results[0]
-    told = ("model", "dataset", "split", "task", "candidates", "refresh", "events", "seconds")
+    told = ("model", "dataset", "split", "task", "candidates", "negatives", "refresh", "events", "seconds")
     metrics = [key for key in first if key not in told]
     rows = [
         [r["model"], *(f"{r[metric]:.4f}" for metric in metrics), f"{r['seconds']:.1f}"]
         for r in sorted(results, key=lambda r: -float(r[metrics[0]]))
     ]
-    among = f", each among {first['candidates']:,} candidates" if "candidates" in first else ""
     fresh = "at every distinct time" if first["refresh"] == 1 else f"every {first['refresh']} events"
-    caption = (
-        f"{first['events']:,} {first['split']} targets of {first['dataset']}{among}; state refreshed {fresh}."
-    )
-    print_table(first["task"], ["model", *metrics, "seconds"], rows, caption)
+    title = f"{first['dataset']}, {first['split']} split: {first['task']}"
+    caption = f"{first['events']:,} targets{_against(first)}; state refreshed {fresh}."
+    print_table(title, ["model", *metrics, "seconds"], rows, caption)
+
+
+def _against(result: dict[str, Any]) -> str:
+    """How many negatives a target was ranked against."""
+    if "negatives" not in result:
+        return ""
+    fewest, most = result["negatives"]["fewest"], result["negatives"]["most"]
+    return f", each against {most:,} negatives" + (f" (some {fewest:,})" if fewest < most else "")

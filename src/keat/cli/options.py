@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -38,6 +39,17 @@ Bipartite = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+
+
+def at_least(lowest: int) -> Callable[[int | None], int | None]:
+    """Check of a number. (Typer's own ``min`` widens the help by a column that nobody needs.)"""
+
+    def check(value: int | None) -> int | None:
+        if value is not None and value < lowest:
+            raise typer.BadParameter(f"it must be at least {lowest}, not {value}.")
+        return value
+
+    return check
 
 
 def open_dataset(

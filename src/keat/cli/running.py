@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import torch
 
 from keat.cli.console import progress_bar
 from keat.datasets.loading import Dataset
+from keat.errors import InputError
 from keat.models.registry import LINK_MODELS, NODE_MODELS, create_link_model, create_node_model
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.node_property import NodeProperty
@@ -22,16 +27,41 @@ def heuristics_for(task: AnyTask) -> list[str]:
 
 def evaluate_by_name(name: str, data: Dataset, task: AnyTask, split: str, refresh: int) -> dict[str, Any]:
     """Build a model from the training split, evaluate it, and say all there is to say in plain values."""
+    _require_right_kind(name, task)
     create = create_node_model if isinstance(task, NodeProperty) else create_link_model
     model = create(name, data.train)
-    with progress_bar(name) as progress:
+    with progress_bar(name) as progress, _one_thread(name in heuristics_for(task)):
         result = evaluate(model, task, refresh=refresh, progress=progress)
     facts: dict[str, Any] = {"model": name, "dataset": data.name, "split": split, "task": task.kind}
     if isinstance(task, LinkRanking):
         facts["candidates"] = task.candidates.width
+        negatives = task.candidates.negatives_per_positive()
+        facts["negatives"] = {"fewest": int(negatives.min()), "most": int(negatives.max())}
     return facts | {
         "refresh": refresh,
         **result.metrics,
         "events": result.events,
         "seconds": round(result.seconds, 3),
     }
+
+
+def _require_right_kind(name: str, task: AnyTask) -> None:
+    """A model of the other kind exists, so "unknown" would be the wrong word for it."""
+    mine, other, what = LINK_MODELS, NODE_MODELS, "node properties"
+    if isinstance(task, NodeProperty):
+        mine, other, what = other, mine, "links"  # type: ignore[assignment]
+    if name not in mine and name in other:
+        raise InputError(f"{name} predicts {what}, but the task is {task.kind}; use {', '.join(mine)}.")
+
+
+@contextmanager
+def _one_thread(wanted: bool) -> Iterator[None]:
+    """Heuristics compare small matrices. A second thread gains nothing there, and where another program
+    has the second core, threads that wait for each other made them five to ten times slower."""
+    threads = torch.get_num_threads()
+    if wanted:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from keat.bandwidth import estimate_sigma
 from keat.datasets.cache import open_dataset
 from keat.datasets.payments import simulate_payments
 from keat.datasets.registry import DATASETS, DatasetInfo
-from keat.errors import InputError, unknown_name
+from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, read_events
 from keat.events.splitting import Splits, split
 
@@ -72,7 +73,7 @@ def load(
     if isinstance(source, EventStream):
         return Dataset(source)
     if not isinstance(source, str):
-        return Dataset(read_events(source, **columns))
+        return _own(source, columns)
     base, _, size = source.partition(":")
     known = source in DATASETS or base == SIMULATED
     if known and columns:
@@ -83,7 +84,32 @@ def load(
         return Dataset(open_dataset(source, progress=progress), DATASETS[source])
     if not _looks_like_a_path(source):
         raise unknown_name("dataset", source, [*DATASETS, SIMULATED])
-    return Dataset(read_events(Path(source), **columns))
+    return _own(Path(source), columns)
+
+
+def _own(source: Any, columns: dict[str, Any]) -> Dataset:
+    """The user's own file or frame."""
+    stream = read_events(source, **columns)
+    first, last = int(stream.t[0]), int(stream.t[-1])
+    likely = _likely_unit(first, last) if "unit" not in columns and stream.unit == "s" else None
+    if likely is not None:
+        warnings.warn(
+            f"Times of {stream.name} run from {first} to {last} and were taken as seconds; "
+            f"if their unit is '{likely}', say so: --unit {likely}, or unit=\"{likely}\" in Python.",
+            Notice,
+            stacklevel=3,
+        )
+    return Dataset(stream)
+
+
+def _likely_unit(first: int, last: int) -> str | None:
+    """What numbers that make odd seconds are likely to be: calendar years, or a finer unit since 1970."""
+    if first >= 1700 and last <= 2200:
+        return "year"
+    for unit, per_second in (("ns", 10**9), ("us", 10**6), ("ms", 10**3)):
+        if first >= 10**8 * per_second:  # March 1973; as seconds the year 5138, or later
+            return unit
+    return None
 
 
 def _looks_like_a_path(source: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Literal, get_args
 
 import numpy as np
@@ -11,7 +12,7 @@ from keat.datasets.cache import negative_file
 from keat.datasets.folder import data_folder, writing
 from keat.datasets.loading import Dataset
 from keat.datasets.official_negatives import load_official_negatives
-from keat.errors import InputError, unknown_name
+from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
@@ -24,6 +25,10 @@ TASKS: tuple[TaskKind, ...] = get_args(TaskKind)
 RankingNegatives = Literal["all", "hist-rnd", "random", "official"]
 PairNegatives = Literal["random", "historical", "inductive"]
 NegativesName = RankingNegatives | PairNegatives
+NEGATIVES: dict[str, tuple[str, ...]] = {
+    "link-ranking": get_args(RankingNegatives),
+    "link-classification": get_args(PairNegatives),
+}
 
 LARGEST_CATALOGUE = 12_000  # up to here a positive is ranked against every destination: no sampling noise
 SAMPLED = 100  # beyond, against this many
@@ -49,8 +54,9 @@ def make_task(
         return _node_property(dataset, part)
     if kind == "link-classification":
         strategy = negatives or "random"
-        if strategy not in get_args(PairNegatives):
-            raise unknown_name("kind of negatives for link-classification", strategy, get_args(PairNegatives))
+        _require_strategy(kind, strategy)
+        if number is not None:
+            raise InputError("link-classification has one negative a positive; leave their number out.")
         # PyG draws JODIE's negatives from the id range of the split's destinations.
         jodie = dataset.info is not None and dataset.info.family == "jodie"
         pairs = pair_negatives(
@@ -62,7 +68,29 @@ def make_task(
             _id_range(part) if jodie else None,
         )
         return LinkClassification(history, part, *pairs)
-    return LinkRanking(history, _candidates(dataset, part, split, negatives, number, seed, trust_pickle))
+    candidates = _candidates(dataset, part, split, negatives, number, seed, trust_pickle)
+    _tell_of_walkovers(candidates)
+    return LinkRanking(history, candidates)
+
+
+def _require_strategy(kind: str, strategy: str) -> None:
+    if strategy in NEGATIVES[kind]:
+        return
+    if any(strategy in others for others in NEGATIVES.values()):  # no guess at a name: it is a known one
+        raise InputError(f"{kind} has no '{strategy}' negatives; use {', '.join(NEGATIVES[kind])}.")
+    raise unknown_name(f"kind of negatives for {kind}", strategy, NEGATIVES[kind])
+
+
+def _tell_of_walkovers(candidates: Candidates) -> None:
+    """On a coarse clock a source may meet every candidate at once, and nobody is left to rank against."""
+    alone = int(np.count_nonzero(candidates.negatives_per_positive() == 0))
+    if alone:
+        warnings.warn(
+            f"{alone:,} of {len(candidates.events):,} positives have no negative, because their source meets "
+            "every candidate at that very time; they count as rank 1, so these metrics say little.",
+            Notice,
+            stacklevel=3,
+        )
 
 
 def _usual_task(dataset: Dataset) -> TaskKind:
@@ -90,18 +118,23 @@ def _candidates(
     official = dataset.info is not None and dataset.info.family == "tgbl"
     catalogue = _id_range(dataset.stream) if official else np.unique(dataset.stream.dst)
     strategy: str | None = negatives
-    if strategy is None and dataset.info is not None and dataset.info.negatives is not None:
-        strategy, usual_number = dataset.info.negatives
-        number = number or usual_number
+    usual = dataset.info.negatives if dataset.info and dataset.info.task == "link-ranking" else None
+    if strategy is None and usual is not None:
+        strategy, usual_number = usual
+        number = usual_number if number is None else number
     if strategy is None:
-        strategy = "all" if len(catalogue) <= LARGEST_CATALOGUE else "hist-rnd"
-    if strategy not in get_args(RankingNegatives):
-        raise unknown_name("kind of negatives for link-ranking", strategy, get_args(RankingNegatives))
+        strategy = "all" if number is None and len(catalogue) <= LARGEST_CATALOGUE else "hist-rnd"
+    _require_strategy("link-ranking", strategy)
+    if strategy in ("all", "official") and number is not None:
+        raise InputError(
+            f"'{strategy}' negatives are not sampled, so {number} of them cannot be asked for; "
+            "use hist-rnd or random negatives, or leave their number out."
+        )
     if strategy == "all":
         return SharedCandidates(part, catalogue)
     if strategy == "official":
         return _official(dataset, part, split, trust_pickle)
-    return _sampled(dataset, part, split, catalogue, strategy, number or SAMPLED, seed)
+    return _sampled(dataset, part, split, catalogue, strategy, SAMPLED if number is None else number, seed)
 
 
 def _official(
