@@ -41,6 +41,7 @@ def scores_at(model: LinkModel, stream: EventStream, time: int) -> torch.Tensor:
         return model.score(queries_at(time))
 
 
+@pytest.mark.filterwarnings("ignore:Gaps between events give no time scale")
 @pytest.mark.parametrize("name", LINK_MODELS)
 @settings(max_examples=25)
 @given(
@@ -113,7 +114,8 @@ def test_nodes_never_seen_before_are_served(name: str) -> None:
     stranger = NODES + 1000
     ask = Queries(np.array([0, stranger], np.int32), np.array([99, 99]), np.array([3, stranger], np.int32))
     assert torch.isfinite(model.score(ask)).all()
-    model.observe(EventStream.from_arrays([stranger], [stranger + 1], [99]))
+    features = np.ones((1, 3), dtype=np.float32)
+    model.observe(EventStream.from_arrays([stranger], [stranger + 1], [99], features))
     later = Queries(np.array([stranger], np.int32), np.array([100]), np.array([5, stranger + 1], np.int32))
     assert torch.isfinite(model.score(later)).all()
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+import torch
+
+from keat.bandwidth import estimate_sigma
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.models.contract import LinkModel, NodeModel
@@ -16,6 +20,7 @@ from keat.models.heuristics import (
     LocalGlobalRecency,
     PopTrack,
 )
+from keat.models.tgn import TGN, TGNConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,16 @@ def _forecast(kind: type[PersistentForecast]) -> Callable[[EventStream], NodeMod
     return build
 
 
+def build_tgn(train: EventStream, config: TGNConfig, seed: int = 0) -> TGN:
+    """A TGN with fresh parameters, ready to score; σ comes from the training split."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = TGN(train.num_nodes, train.feature_dim, estimate_sigma(train.src, train.dst, train.t), config)
+    return model.eval()
+
+
+TGN_CONFIGS = {"tgn": TGNConfig(), "keat-tgn": TGNConfig(kernel="laplacian")}
+
 LINK_MODELS: dict[str, LinkEntry] = {
     "edgebank": LinkEntry(EdgeBank, "1 if the pair was ever seen (EdgeBank∞)", heuristic=True),
     "edgebank-tw": LinkEntry(
@@ -54,6 +69,16 @@ LINK_MODELS: dict[str, LinkEntry] = {
     "global-recency": LinkEntry(GlobalRecency, "destinations, latest first", heuristic=True),
     "local-global": LinkEntry(
         LocalGlobalRecency, "the source's own destinations, latest first, then all", heuristic=True
+    ),
+    "tgn": LinkEntry(
+        partial(build_tgn, config=TGN_CONFIGS["tgn"]),
+        "node memory and attention over recent events",
+        heuristic=False,
+    ),
+    "keat-tgn": LinkEntry(
+        partial(build_tgn, config=TGN_CONFIGS["keat-tgn"]),
+        "TGN whose edge evidence fades with age",
+        heuristic=False,
     ),
 }
 

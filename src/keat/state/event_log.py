@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.events import EventStream
+from keat.state.tensors import as_tensor
 
 
 class EventLog(nn.Module):
@@ -37,7 +38,7 @@ class EventLog(nn.Module):
         if last > len(self.t):
             self._grow(max(last, 2 * len(self.t)))
         for name in ("src", "dst", "t", "features"):
-            getattr(self, name)[first:last] = torch.as_tensor(getattr(events, name))
+            getattr(self, name)[first:last] = as_tensor(getattr(events, name))
         self.length = last
         return torch.arange(first, last, device=self.t.device)
 

@@ -14,14 +14,15 @@ from keat.events import EventStream
 from keat.models.contract import Queries
 from keat.tasks.candidates import Candidates
 from keat.tasks.metrics import classification_metrics, ranking_metrics
-from keat.tasks.script import TGB_BATCH, Ask, Observe, Reveal, refresh_steps
+from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, refresh_steps
 
 SCORES_AT_ONCE = 1 << 22  # a budget for B × C: 32 MiB of float64
 
 
-class _LinkTask(ABC):
+class LinkTask(ABC):
     """What both share: history is observed first, then ranges of positives are asked and observed."""
 
+    kind: str
     width: int  # scores a positive needs
 
     def __init__(self, history: EventStream, positives: EventStream) -> None:
@@ -33,9 +34,19 @@ class _LinkTask(ABC):
     @abstractmethod
     def queries(self, start: int, stop: int) -> tuple[Queries, ...]: ...
 
-    def script(self, refresh: int) -> Iterator[Ask | Observe | Reveal]:
+    @abstractmethod
+    def outcome(self, ask: Ask, scores: Sequence[torch.Tensor]) -> torch.Tensor: ...
+
+    @abstractmethod
+    def metrics(self, outcomes: torch.Tensor) -> dict[str, float]: ...
+
+    def script(self, refresh: int) -> Iterator[Line]:
         for block in self.history.blocks(TGB_BATCH):
             yield Observe(block)
+        yield from self.questions(refresh)
+
+    def questions(self, refresh: int) -> Iterator[Line]:
+        """The script without the history, for a state that has seen it."""
         rows = max(1, SCORES_AT_ONCE // self.width)
         for start, stop in refresh_steps(self.positives.t, refresh):
             for low, high in pairwise([*range(start, stop, rows), stop]):
@@ -43,7 +54,7 @@ class _LinkTask(ABC):
             yield Observe(self.positives[start:stop])
 
 
-class LinkRanking(_LinkTask):
+class LinkRanking(LinkTask):
     """One positive against many: MRR and Hits@k."""
 
     kind = "link-ranking"
@@ -63,7 +74,7 @@ class LinkRanking(_LinkTask):
         return ranking_metrics(outcomes)
 
 
-class LinkClassification(_LinkTask):
+class LinkClassification(LinkTask):
     """One positive against one negative: average precision and ROC-AUC."""
 
     kind = "link-classification"

@@ -10,7 +10,7 @@ import torch
 from keat.events import EventStream, NodeLabels
 from keat.models.contract import NodeQueries
 from keat.tasks.metrics import ndcg
-from keat.tasks.script import TGB_BATCH, Ask, Observe, Reveal
+from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Reveal
 
 
 class NodeProperty:
@@ -30,7 +30,7 @@ class NodeProperty:
     def __len__(self) -> int:
         return self.last - self.first
 
-    def script(self, refresh: int = TGB_BATCH) -> Iterator[Ask | Observe | Reveal]:
+    def script(self, refresh: int = TGB_BATCH) -> Iterator[Line]:
         seen = 0
         starts = np.flatnonzero(np.append(True, self.labels.t[1:] != self.labels.t[:-1])).tolist()
         for start, stop in zip(starts, [*starts[1:], len(self.labels)], strict=True):

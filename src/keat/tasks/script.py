@@ -45,6 +45,9 @@ class Reveal:
     labels: NodeLabels
 
 
+Line = Ask | Observe | Reveal
+
+
 class Task(Protocol):
     """Turns a stream into questions, and answers into a metric."""
 
@@ -53,7 +56,7 @@ class Task(Protocol):
     def __len__(self) -> int:
         """Targets in all."""
 
-    def script(self, refresh: int) -> Iterator[Ask | Observe | Reveal]:
+    def script(self, refresh: int) -> Iterator[Line]:
         """From an empty state to the end of the split."""
 
     def outcome(self, ask: Ask, scores: Sequence[torch.Tensor]) -> torch.Tensor:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 
 from keat.models.contract import LinkModel, NodeModel
-from keat.tasks.script import TGB_BATCH, Ask, Observe, Reveal, Task
+from keat.tasks.link import LinkTask
+from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Reveal, Task
 
 Progress = Callable[[int, int], None]  # (targets done, targets in all)
 
@@ -36,11 +37,28 @@ def evaluate(
     ``refresh`` is how many events may pass before the model observes them: 200 is TGB's protocol,
     1 means that every strictly earlier time has been observed.
     """
+    model.reset()
+    return _play(model, task, task.script(refresh), progress)
+
+
+def continue_evaluation(
+    model: LinkModel | NodeModel,
+    task: LinkTask,
+    *,
+    refresh: int = TGB_BATCH,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """The same for a model whose state already is where the split begins, as after an epoch of training."""
+    return _play(model, task, task.questions(refresh), progress)
+
+
+def _play(
+    model: LinkModel | NodeModel, task: Task, script: Iterator[Line], progress: Progress | None
+) -> Evaluation:
     started = time.perf_counter()
     outcomes: list[torch.Tensor] = []
-    model.reset()
     with torch.no_grad():
-        for line in task.script(refresh):
+        for line in script:
             match line:
                 case Ask():
                     scores = [model.score(queries) for queries in line.queries]  # type: ignore[arg-type]

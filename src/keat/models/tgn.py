@@ -1,0 +1,295 @@
+"""TGN and KEAT-TGN: node memory, attention over the last K events, a pair decoder.
+
+KEAT is one line of it: the edge part of attention, [φ(Δ) ‖ message], is multiplied by ψ(Δ).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from keat.attention import Attention, KernelizedAttention, Modulate, NeighborFeatures
+from keat.errors import InputError
+from keat.events import EventStream
+from keat.kernels import Identity, create_kernel
+from keat.models.contract import LinkModel, Queries
+from keat.models.predictor import LinkPredictor
+from keat.models.query_time import Neighborhood, score_at_all_times
+from keat.state.event_log import EventLog
+from keat.state.memory import NodeMemory
+from keat.state.recent_events import RecentEvents
+from keat.state.tensors import as_tensor
+from keat.time_encoding import Cosine, Precision, TimeEncoder, create_time_encoder
+
+Delta = Literal["neighbor", "query"]
+PAIRS_AT_ONCE = 1 << 14  # (node, time) pairs embedded together in evaluation: about 100 MiB of encodings
+
+
+@dataclass(frozen=True, slots=True)
+class TGNConfig:
+    """Sizes are those of TGB's example. ``delta`` is what Δ means, for φ and ψ alike:
+
+    - ``neighbor``: the neighbour's last update - the event's time, as in the released code and PyG;
+    - ``query``: the query's time - the event's time, as in the paper.
+    """
+
+    kernel: str = "identity"
+    width: float = 1.0  # of the kernel, in multiples of σ
+    delta: Delta = "neighbor"
+    time_encoder: str = "cosine"
+    precision: Precision = "exact"
+    modulate: Modulate = "edge"
+    shared_edge_weights: bool = True
+    dim: int = 100  # of memory, time encoding and embedding alike
+    neighbors: int = 10
+    heads: int = 2
+    dropout: float = 0.1
+
+
+class TGN(nn.Module, LinkModel):
+    """z_i = attention of s_i over the last K events of i; logit(u, v) = predictor(z_u, z_v)."""
+
+    name = "tgn"
+
+    def __init__(self, num_nodes: int, feature_dim: int, sigma: float, config: TGNConfig) -> None:
+        super().__init__()
+        if config.delta not in ("neighbor", "query"):
+            raise InputError(f"--delta must be 'neighbor' or 'query', not '{config.delta}'.")
+        self.config, self.sigma = config, sigma
+        dim = config.dim
+        encoder = create_time_encoder(config.time_encoder, dim, config.precision)
+        self.kernel = create_kernel(config.kernel, sigma, config.width, config.heads)
+        self.memory = NodeMemory(num_nodes, feature_dim, dim, encoder)
+        self.attention = KernelizedAttention(
+            dim,
+            dim + feature_dim,
+            dim,
+            config.heads,
+            config.dropout,
+            config.modulate,
+            config.shared_edge_weights,
+        )
+        self.predictor = LinkPredictor(dim)
+        self.log = EventLog(feature_dim)
+        self.recent = RecentEvents(num_nodes, config.neighbors)
+        self._just_read: tuple[Tensor, Tensor, Tensor] | None = None
+        self._candidates: _ProjectedCandidates | None = None
+
+    @property
+    def time_encoder(self) -> TimeEncoder:
+        """φ, one for memory and attention."""
+        return self.memory.time_encoder
+
+    def parameter_counts(self) -> dict[str, int]:
+        """Trainable parameters by part, as the paper counts them: memory and attention each with the time
+        encoding they share, the total with it once."""
+
+        def count(module: nn.Module) -> int:
+            return sum(p.numel() for p in module.parameters() if p.requires_grad)
+
+        encoding = count(self.time_encoder)
+        parts = {
+            "memory": count(self.memory),
+            "attention": count(self.attention) + count(self.kernel) + encoding,
+            "predictor": count(self.predictor),
+        }
+        return parts | {"time encoding": encoding, "total": sum(parts.values()) - encoding}
+
+    # -- state ---------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        self.log.clear()
+        self.recent.clear()
+        self.memory.clear()
+        self._just_read = self._candidates = None
+        if not self.training:
+            self.memory.flush(self.log)
+
+    def train(self, mode: bool = True) -> TGN:
+        """Entering evaluation applies all pending messages; parameters may have changed either way."""
+        if self.training and not mode:
+            self.memory.flush(self.log)
+        self._just_read = self._candidates = None
+        super().train(mode)
+        return self
+
+    def eval(self) -> TGN:
+        return self.train(False)
+
+    def observe(self, events: EventStream) -> None:
+        if len(events) == 0:
+            return
+        if events.feature_dim != self.log.features.shape[1]:
+            raise InputError(
+                f"{events.name} has {events.feature_dim} features an event, but the model was made for "
+                f"{self.log.features.shape[1]}."
+            )
+        self._make_room_for(events.src, events.dst)
+        numbers = self.log.append(events)
+        src, dst = self.log.src[numbers], self.log.dst[numbers]
+        nodes, position = torch.unique(torch.stack((src, dst), dim=1), return_inverse=True)
+        last = torch.zeros_like(nodes).scatter_reduce_(
+            0, position.flatten(), numbers.repeat_interleave(2), "amax", include_self=False
+        )
+        with torch.no_grad():
+            if self.training and self._just_read is not None:
+                # The scores of this batch applied these messages already: keep what they computed.
+                table, memory, last_update = self._just_read
+                place = torch.searchsorted(table, nodes)
+                self.memory.write(nodes, memory[place], last_update[place])
+                self.memory.pending[nodes] = last
+            else:
+                self.memory.observe(nodes, last, self.log)
+        self._just_read = None
+        self.recent.insert(src, dst, numbers)
+        if self._candidates is not None:
+            self._candidates.changed[nodes] = True
+
+    def _make_room_for(self, *ids: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> None:
+        needed = 1 + max(int(part.max(initial=-1)) for part in ids)
+        if needed > len(self.recent.ring):
+            size = max(needed, len(self.recent.ring) * 3 // 2)
+            self.memory.grow(size)
+            self.recent.grow(size)
+            self._candidates = None
+
+    def stream_state(self) -> dict[str, Tensor]:
+        """Everything remembered, for a checkpoint: of the log, only events something still points to."""
+        held, place = torch.unique(
+            torch.cat((self.recent.ring, self.memory.pending[:, None]), dim=1), return_inverse=True
+        )
+        none = int(held[0] < 0)
+        rows = held[none:]
+        log = {f"log.{name}": column[rows] for name, column in self.log.state().items()}
+        return log | {
+            "ring": place[:, :-1] - none,
+            "inserted": self.recent.inserted,
+            "memory": self.memory.memory,
+            "last_update": self.memory.last_update,
+            "pending": place[:, -1] - none,
+        }
+
+    def load_stream_state(self, state: dict[str, Tensor]) -> None:
+        self.log.load_state({name: state[f"log.{name}"] for name in ("src", "dst", "t", "features")})
+        self.recent.ring, self.recent.inserted = state["ring"], state["inserted"]
+        self.memory.memory, self.memory.last_update = state["memory"], state["last_update"]
+        self.memory.pending = state["pending"]
+        self._just_read = self._candidates = None
+
+    # -- embeddings ----------------------------------------------------------------------------------
+
+    def embed(self, nodes: Tensor, t: Tensor | None = None) -> Tensor:
+        """Embeddings (n, d) of nodes, at times ``t`` where Δ is measured from the query."""
+        hood, last_update = self._neighborhood(nodes)
+        z: Tensor = self.attention(hood.seeds, self._features(hood, last_update, t))
+        return z
+
+    def explain(self, nodes: Tensor, t: Tensor | None = None) -> tuple[Tensor, Attention]:
+        """Embeddings, and what each past event was worth to each head."""
+        hood, last_update = self._neighborhood(nodes)
+        return self.attention.explain(hood.seeds, self._features(hood, last_update, t))
+
+    def _neighborhood(self, nodes: Tensor) -> tuple[Neighborhood, Tensor]:
+        """The last K events of nodes, and the last update of every row of its ``x``."""
+        events = self.recent.of(nodes)  # (n, K)
+        mask = events >= 0
+        events = events.clamp(min=0)
+        others = torch.where(mask, self.log.other_end(events, nodes[:, None]), nodes[:, None])
+        if self.training:
+            table, index = torch.unique(torch.cat((nodes[:, None], others), dim=1), return_inverse=True)
+            x, last_update = self.memory.read(table, self.log)
+            self._just_read = (table, x.detach(), last_update)
+            seeds, index = x.index_select(0, index[:, 0]), index[:, 1:]
+        else:
+            x, last_update, index = self.memory.memory, self.memory.last_update, others
+            seeds = x.index_select(0, nodes)
+        return Neighborhood(seeds, x, index, mask, events, self.log.t[events]), last_update
+
+    def _features(self, hood: Neighborhood, last_update: Tensor, t: Tensor | None) -> NeighborFeatures:
+        now = last_update[hood.index] if t is None else t[:, None]
+        age = torch.where(hood.mask, now - hood.happened, 0)
+        return NeighborFeatures(
+            x=hood.x,
+            index=hood.index,
+            time=self.time_encoder(age),
+            mask=hood.mask,
+            psi=None if isinstance(self.kernel, Identity) else self.kernel(age),
+            message=self.log.features,
+            event=hood.event,
+        )
+
+    # -- scores --------------------------------------------------------------------------------------
+
+    def score(self, queries: Queries) -> Tensor:
+        if self.training:
+            return self._score(queries)
+        self._make_room_for(queries.src, queries.candidates)
+        with torch.no_grad():
+            return self._score(queries)
+
+    def _score(self, queries: Queries) -> Tensor:
+        device = self.log.t.device
+        src, candidates = (as_tensor(ids, device).long() for ids in (queries.src, queries.candidates))
+        t = as_tensor(queries.t, device)
+        if queries.shared and not self.training:
+            if self.config.delta == "neighbor":
+                return self._score_shared(src, candidates, queries.candidates)
+            if isinstance(self.time_encoder, Cosine):
+                sources = self.predictor.lin_src(self.embed(src, t))
+                hood, _ = self._neighborhood(candidates)
+                return score_at_all_times(
+                    self.attention,
+                    self.predictor,
+                    self.kernel,
+                    self.time_encoder,
+                    sources,
+                    t,
+                    hood,
+                    self.log.features,
+                )
+        candidates = candidates.expand(queries.shape)
+        rows = len(src) if self.training else max(1, PAIRS_AT_ONCE // (1 + candidates.shape[1]))
+        pieces = zip(*(torch.split(part, rows) for part in (src, t, candidates)), strict=True)
+        return torch.cat([self._score_own(*piece) for piece in pieces])
+
+    def _score_own(self, src: Tensor, t: Tensor, candidates: Tensor) -> Tensor:
+        both = torch.cat((src[:, None], candidates), dim=1)  # (B, 1 + C)
+        if self.config.delta == "neighbor":
+            nodes, place = torch.unique(both, return_inverse=True)
+            z = self.embed(nodes).index_select(0, place.flatten())
+        else:
+            z = self.embed(both.flatten(), t.repeat_interleave(both.shape[1]))
+        z = z.view(*both.shape, -1)
+        return self.predictor.own(self.predictor.lin_src(z[:, 0]), self.predictor.lin_dst(z[:, 1:]))
+
+    def _score_shared(self, src: Tensor, candidates: Tensor, key: object) -> Tensor:
+        """One list for all: a candidate is embedded once, and again only when something it sees changed."""
+        nodes, place = torch.unique(src, return_inverse=True)
+        sources = self.predictor.lin_src(self.embed(nodes))[place]
+        if self._candidates is None or self._candidates.key is not key:
+            self._candidates = _ProjectedCandidates(key, self, candidates)
+        return self.predictor.shared(sources, self._candidates.projected(self))
+
+
+class _ProjectedCandidates:
+    """lin_dst of the embeddings of one list of candidates, kept up to date as events are observed."""
+
+    def __init__(self, key: object, model: TGN, candidates: Tensor) -> None:
+        self.key, self.candidates = key, candidates
+        self.values: Tensor = model.predictor.lin_dst(model.embed(candidates))
+        self.changed = torch.zeros(len(model.recent.ring), dtype=torch.bool, device=candidates.device)
+
+    def projected(self, model: TGN) -> Tensor:
+        """An embedding changes with the node itself and with the memory of its last K neighbours."""
+        events = model.recent.of(self.candidates)
+        own = self.candidates[:, None]
+        others = torch.where(events >= 0, model.log.other_end(events.clamp(min=0), own), own)
+        stale = torch.nonzero(self.changed[torch.cat((own, others), dim=1)].any(dim=1))[:, 0]
+        if len(stale):
+            self.values[stale] = model.predictor.lin_dst(model.embed(self.candidates[stale]))
+            self.changed.fill_(False)
+        return self.values
