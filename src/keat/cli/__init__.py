@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from keat import __version__
-from keat.cli import data, demo, evaluating
+from keat.cli import data, demo, evaluating, training
 from keat.cli.console import out, print_error, show_notices
 from keat.errors import KeatError
 
@@ -20,6 +21,7 @@ app = typer.Typer(
     epilog="DATASET is a name (see: keat data list) or a path to a CSV, Parquet or Arrow file. "
     "Add --debug to any command for a traceback.",
 )
+app.command("train")(training.train_command)
 app.command("demo")(demo.demo_command)
 app.add_typer(data.app, name="data")
 app.command("evaluate")(evaluating.evaluate_command)
@@ -43,9 +45,10 @@ def main() -> None:
     """Run the command: exit 0, 1 (failed) or 2 (bad usage); errors are one sentence, not a traceback."""
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's waiting threads leave the core to others
     show_notices()
     try:
-        app(arguments)  # leaves by SystemExit: 0, or 2 after a usage error
+        app(arguments, prog_name="keat")  # leaves by SystemExit: 0, or 2 after a usage error
     except BrokenPipeError:  # the reader of our output went away; nothing to say to anybody
         sys.stderr.close()
         sys.exit(1)

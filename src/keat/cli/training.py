@@ -1,0 +1,181 @@
+"""`keat train`: a model into a folder, with a bar, resumable."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from keat.cli.console import err, out, print_json
+from keat.cli.options import (
+    Bipartite,
+    DatasetArgument,
+    Dst,
+    Features,
+    Json,
+    Label,
+    Src,
+    Time,
+    Unit,
+    open_dataset,
+)
+from keat.events import humanize
+
+if TYPE_CHECKING:
+    from keat.training.fit import EpochReport
+
+_MODEL = "The model"
+_FIT = "Training"
+
+
+def train_command(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="tgn or keat-tgn.")],
+    dataset: DatasetArgument,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="Where the run goes; by default runs/MODEL-DATASET-SEED.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the run that is there.")] = False,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help="ψ: identity, laplacian, rbf, mlp, learnable, mixture, monotone, gated.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(help="Of the kernel, in multiples of σ; inf for none.", rich_help_panel=_MODEL),
+    ] = None,
+    delta: Annotated[
+        str | None,
+        typer.Option(
+            help="Age of an event: 'neighbor' (released code) or 'query' (paper).", rich_help_panel=_MODEL
+        ),
+    ] = None,
+    time_encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="φ: cosine, cosine-geometric, fixed, lete, lete-fourier, lete-spline.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
+    modulate: Annotated[
+        str | None, typer.Option(help="What ψ scales: edge, node, both or none.", rich_help_panel=_MODEL)
+    ] = None,
+    recipe: Annotated[
+        str, typer.Option(help="sound, or tgb-parity with its second sigmoid.", rich_help_panel=_FIT)
+    ] = "sound",
+    epochs: Annotated[int, typer.Option(help="At most.", rich_help_panel=_FIT)] = 30,
+    patience: Annotated[
+        int,
+        typer.Option(help="Epochs without a better validation MRR before stopping.", rich_help_panel=_FIT),
+    ] = 5,
+    batch_size: Annotated[int, typer.Option(help="Events between two updates.", rich_help_panel=_FIT)] = 200,
+    lr: Annotated[float, typer.Option(help="Learning rate of Adam.", rich_help_panel=_FIT)] = 1e-4,
+    clip: Annotated[
+        float | None, typer.Option(help="Largest norm of the gradient.", rich_help_panel=_FIT)
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(help="Of parameters, dropout and negatives.", rich_help_panel=_FIT)
+    ] = 1,
+    threads: Annotated[int | None, typer.Option(help="CPU threads.", rich_help_panel=_FIT)] = None,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …", rich_help_panel=_FIT)] = "cpu",
+    json: Json = False,
+    src: Src = None,
+    dst: Dst = None,
+    time: Time = None,
+    features: Features = None,
+    label: Label = None,
+    unit: Unit = None,
+    bipartite: Bipartite = False,
+) -> None:
+    """Train a model, keep the best epoch by validation MRR, and score the test split."""
+    from keat.tasks.making import make_task  # these bring torch: not for --help
+    from keat.training.fit import FitConfig
+    from keat.training.runs import configuration, evaluate_run, set_threads, train_run
+
+    set_threads(threads)
+    config = configuration(
+        model, kernel=kernel, width=width, delta=delta, time_encoder=time_encoder, modulate=modulate
+    )
+    data = open_dataset(dataset, src, dst, time, features, label, unit, bipartite)
+    fitting = FitConfig(epochs, patience, batch_size, lr, clip, recipe, seed)  # type: ignore[arg-type]
+    folder = folder or Path("runs") / f"{model}-{data.name}-{seed}"
+    sigma = data.sigma()
+    err.print(
+        f"σ = {sigma:,.1f} {data.stream.unit} ({humanize(sigma, data.stream.unit)}), from the training split"
+    )
+    try:
+        with TrainingBar(epochs) as bar:
+            reports = train_run(
+                model, data, folder, config, fitting, resume=resume, device=device, watcher=bar
+            )
+    except KeyboardInterrupt:
+        err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
+        raise typer.Exit(130) from None
+    task = make_task(data, "test", kind="link-ranking")
+    test = evaluate_run(folder, data, task, "test", device=device)  # type: ignore[arg-type]
+    result = best_of(folder) | {"test": test.metrics, "run": str(folder), "epochs_now": len(reports)}
+    if json:
+        print_json({"model": model, "dataset": data.name, "seed": seed, "sigma": sigma, **result})
+    else:
+        val = result["val"]
+        out.print(f"best epoch {result['epoch']} by validation MRR; kept in {folder}")
+        for part, metrics in (("val", val), ("test", test.metrics)):
+            out.print(f"  {part:<4}  MRR {metrics['mrr']:.4f}  Hits@10 {metrics['hits@10']:.4f}")
+
+
+def best_of(folder: Path) -> dict[str, Any]:
+    """Epoch and validation metrics of the best epoch of a run."""
+    import json
+
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    best = [line for line in lines if line["best"]][-1]
+    return {"epoch": best["epoch"], "loss": best["loss"], "val": best["val"]}
+
+
+class TrainingBar:
+    """A bar for the epoch under way and a line for each that is done."""
+
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+        self.bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("loss {task.fields[loss]:.4f}  {task.fields[speed]:,.0f} events/s"),
+            TimeRemainingColumn(),
+            console=err,
+            transient=True,
+            disable=not err.is_terminal,
+        )
+        self.task = self.bar.add_task("epoch 1", total=1, loss=0.0, speed=0.0)
+        self.started = 0.0
+        self.current = 0
+
+    def __enter__(self) -> TrainingBar:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def batch(self, epoch: int, done: int, total: int, loss: float) -> None:
+        if epoch != self.current:
+            self.current, self.started = epoch, time.perf_counter()
+            self.bar.reset(
+                self.task, total=total, description=f"epoch {epoch} of {self.epochs}", loss=loss, speed=0.0
+            )
+        speed = done / max(time.perf_counter() - self.started, 1e-9)
+        self.bar.update(self.task, completed=done, loss=loss, speed=speed)
+
+    def epoch(self, report: EpochReport) -> None:
+        val = (
+            f"val MRR {report.val['mrr']:.4f}{' *' if report.best else ''}" if report.val else "not validated"
+        )
+        err.print(
+            f"epoch {report.epoch:>3}  loss {report.loss:.4f}  {val}  "
+            f"({report.train_seconds:.1f} s training, {report.val_seconds:.1f} s validation)"
+        )

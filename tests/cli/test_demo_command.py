@@ -1,0 +1,48 @@
+"""`keat demo`: two tables and a picture."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from command import assert_fails, keat
+
+from keat.models.registry import LINK_MODELS
+
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+def test_the_demo_prints_tables_and_draws(tmp_path: Path) -> None:
+    ran = keat("demo", "--events", "2000", "--out", tmp_path / "new" / "folder")
+    assert ran.code == 0
+    assert ran.err == "Simulating 2,000 card payments (seed 0) …\n"
+    assert ran.out.count("payments, test split: link-ranking") == 2
+    assert ran.out.count("│ local-global ") == 2
+    picture = tmp_path / "new" / "folder" / "demo.png"
+    assert f"The picture: {picture}" in ran.out
+    assert picture.read_bytes().startswith(PNG)
+
+
+def test_as_json(tmp_path: Path) -> None:
+    value = keat("demo", "--events", "1000", "--seed", "3", "--out", tmp_path, "--json").json
+    heuristics = [name for name, entry in LINK_MODELS.items() if entry.heuristic]
+    expected = [(name, refresh) for refresh in (200, 1) for name in heuristics]
+    assert [(result["model"], result["refresh"]) for result in value["results"]] == expected
+    assert Path(value["picture"]).read_bytes().startswith(PNG)
+
+
+def test_without_matplotlib_the_numbers_come_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    ran = keat("demo", "--events", "1000", "--out", tmp_path, "--json")
+    assert ran.json["picture"] is None
+    assert "pip install 'keat[report]'" in ran.notes[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    message = assert_fails(keat("demo", "--out", tmp_path / "file" / "folder"))
+    assert "choose another one with --out" in message
