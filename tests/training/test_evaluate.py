@@ -27,7 +27,8 @@ def test_ranks_equal_tgbs_loop_over_positives(name: str, random_stream: MakeStre
         refresh=50,
     )
     model, evaluator, reciprocal = create_link_model(name, parts.train), Evaluator("tgbl-wiki"), []
-    model.observe(history)
+    for block in history.blocks(200):
+        model.observe(block)
     for block in parts.test.blocks(50):
         for u, v, t in zip(block.src, block.dst, block.t, strict=True):
             same = (parts.test.src == u) & (parts.test.t == t)

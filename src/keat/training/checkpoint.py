@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -43,26 +43,31 @@ class Checkpointed(Protocol):
 class Run:
     """One training run in a folder."""
 
-    def __init__(self, folder: Path, description: dict[str, Any], ids: IdMap | None = None) -> None:
-        """Open ``folder`` for training. What is there must be the same run, or nothing."""
+    def __init__(
+        self, folder: Path, description: dict[str, Any], ids: IdMap | None = None, *, resume: bool = False
+    ) -> None:
+        """Open ``folder`` for training. A run that is there already is continued only if asked to, and
+        only if it is the same one; how long to train (``limits``) may differ."""
         self.folder = folder
-        self.description = {"format": FORMAT, **json.loads(json.dumps(description))}
-        existing = folder / "run.json"
-        if existing.exists():
+        wanted = {"format": FORMAT, **json.loads(json.dumps(description))}
+        if (folder / "run.json").exists():
+            if not resume:
+                raise InputError(
+                    f"{folder} already holds a run; continue it with --resume, or choose another --out."
+                )
             there = read_description(folder)
             different = sorted(
-                k for k in {*there, *self.description} if there.get(k) != self.description.get(k)
+                key for key in {*there, *wanted} - {"limits"} if there.get(key) != wanted.get(key)
             )
             if different:
                 raise InputError(
-                    f"{folder} holds another run (it differs in {', '.join(different)}); "
-                    "choose another --out, or delete it."
+                    f"{folder} holds another run (different {', '.join(different)}); choose another --out."
                 )
         else:
             _make_folder(folder)
             if ids is not None:
-                _write(folder / "ids.parquet", lambda path: ids.save(path))
-            _write_text(existing, json.dumps(self.description, indent=1))
+                _write(folder / "ids.parquet", ids.save)
+        _write_text(folder / "run.json", json.dumps(wanted, indent=1))
 
     def resume(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
         """Load the last finished epoch, if any, and return the reports so far."""
@@ -153,7 +158,7 @@ def _write_text(path: Path, text: str) -> None:
     _write(path, lambda part: part.write_text(text))
 
 
-def _write(path: Path, write: Any) -> None:
+def _write(path: Path, write: Callable[[Path], object]) -> None:
     """Write beside ``path`` and move in, so that ``path`` is always whole."""
     part = path.with_name(path.name + ".part")
     try:

@@ -43,6 +43,7 @@ class FitConfig:
     recipe: Recipe = "sound"
     seed: int = 1
     tolerance: float = 1e-6  # relative improvement that counts
+    validate_every: int = 1  # epochs; the last epoch is always validated
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +90,11 @@ def fit(
         started = time.perf_counter()
         loss = _train_epoch(model, optimizer, data, config, epoch, watcher)
         trained = time.perf_counter()
-        model.eval()
-        val = continue_evaluation(model, task).metrics
-        better = val["mrr"] - best > config.tolerance * abs(best) if math.isfinite(best) else True
+        val: dict[str, float] = {}
+        if epoch % config.validate_every == 0 or epoch == config.epochs:
+            model.eval()
+            val = continue_evaluation(model, task).metrics
+        better = bool(val) and (math.isinf(best) or val["mrr"] - best > config.tolerance * abs(best))
         report = EpochReport(epoch, loss, val, trained - started, time.perf_counter() - trained, better)
         best, since_best = (val["mrr"], 0) if better else (best, since_best + 1)
         run.save_epoch(model, optimizer, report)

@@ -1,0 +1,108 @@
+"""Training a named model into a folder, and getting it back out."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import keat
+from keat.datasets.loading import Dataset
+from keat.errors import InputError, unknown_name
+from keat.events import IdMap
+from keat.events.fingerprint import fingerprint
+from keat.models.registry import TGN_CONFIGS, build_tgn
+from keat.models.tgn import TGN, TGNConfig
+from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
+from keat.tasks.script import TGB_BATCH
+from keat.training.checkpoint import Run, load_best, read_description
+from keat.training.evaluate import Evaluation, Progress, continue_evaluation, evaluate
+from keat.training.fit import EpochReport, FitConfig, Watcher, fit
+
+
+def configuration(name: str, **changes: Any) -> TGNConfig:
+    """The configuration of a trainable model, with what was given in place of its defaults."""
+    if name not in TGN_CONFIGS:
+        raise unknown_name("trainable model", name, TGN_CONFIGS)
+    return replace(TGN_CONFIGS[name], **{key: value for key, value in changes.items() if value is not None})
+
+
+def train_run(
+    name: str,
+    data: Dataset,
+    folder: Path,
+    config: TGNConfig,
+    fitting: FitConfig,
+    *,
+    resume: bool = False,
+    device: str = "cpu",
+    watcher: Watcher | None = None,
+) -> list[EpochReport]:
+    """Train ``name`` on the training split, choose the epoch by validation MRR, keep all in ``folder``."""
+    model = build_tgn(data.train, config, fitting.seed).to(device)
+    limits = {key: getattr(fitting, key) for key in ("epochs", "patience")}
+    description = {
+        "keat": keat.__version__,
+        "model": name,
+        "config": asdict(config),
+        "fit": {key: value for key, value in asdict(fitting).items() if key not in limits},
+        "limits": limits,
+        "sigma": model.sigma,
+        "unit": data.stream.unit,
+        "num_nodes": data.stream.num_nodes,
+        "feature_dim": data.stream.feature_dim,
+        "data": {"name": data.name, "events": len(data.stream), "fingerprint": fingerprint(data.stream)},
+    }
+    run = Run(folder, description, data.stream.ids, resume=resume)
+    task = make_task(data, "val", kind="link-ranking")
+    assert isinstance(task, LinkRanking)
+    return fit(model, data, task, fitting, run, watcher)
+
+
+def open_run(folder: Path, device: str = "cpu") -> tuple[TGN, dict[str, Any], IdMap]:
+    """The best model of a run with the state it had after validation, what the run was, and its ids."""
+    description = read_description(folder)
+    model = TGN(
+        description["num_nodes"],
+        description["feature_dim"],
+        description["sigma"],
+        TGNConfig(**description["config"]),
+    ).eval()
+    load_best(folder, model)
+    return model.to(device), description, IdMap.load(folder / "ids.parquet")
+
+
+def evaluate_run(
+    folder: Path,
+    data: Dataset,
+    task: LinkRanking,
+    split: str,
+    *,
+    refresh: int = TGB_BATCH,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Evaluation:
+    """A run on a split. The test split of the data it was trained on continues from the state kept after
+    validation; anything else is replayed from the first event."""
+    model, description, _ = open_run(folder, device)
+    if description["feature_dim"] != data.stream.feature_dim:
+        raise InputError(
+            f"{folder} was trained on {description['feature_dim']} features an event; "
+            f"{data.name} has {data.stream.feature_dim}."
+        )
+    if split == "test" and description["data"]["fingerprint"] == fingerprint(data.stream):
+        return continue_evaluation(model, task, refresh=refresh, progress=progress)
+    return evaluate(model, task, refresh=refresh, progress=progress)
+
+
+def is_run(name: str) -> bool:
+    """Whether a command's MODEL argument is the folder of a run."""
+    return (Path(name) / "run.json").exists()
+
+
+def set_threads(threads: int | None) -> None:
+    if threads is not None:
+        torch.set_num_threads(threads)
