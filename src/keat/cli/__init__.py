@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from keat import __version__
-from keat.cli import data, demo, evaluating, training
+from keat.cli import data, demo, evaluating, predicting, training
 from keat.cli.console import out, print_error, show_notices
 from keat.errors import KeatError
 
@@ -22,6 +22,7 @@ app = typer.Typer(
     "Add --debug to any command for a traceback.",
 )
 app.command("train")(training.train_command)
+app.command("predict")(predicting.predict_command)
 app.command("demo")(demo.demo_command)
 app.add_typer(data.app, name="data")
 app.command("evaluate")(evaluating.evaluate_command)

@@ -1,4 +1,4 @@
-"""`keat evaluate`: heuristics (and later, checkpoints) on a split, by the benchmark's protocol."""
+"""`keat evaluate`: heuristics and trained runs on a split, by the benchmark's protocol."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def evaluate_command(
         str,
         typer.Argument(
             metavar="MODEL",
-            help=f"'{HEURISTICS}' for all side by side, or one: {LINKS}; for node properties {NODES}.",
+            help=f"The folder of a run (keat train); '{HEURISTICS}' for all side by side; or one of {LINKS}; "
+            f"for node properties {NODES}.",
         ),
     ],
     dataset: DatasetArgument,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from keat.models.registry import LINK_MODELS, NODE_MODELS, create_link_model, cr
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.node_property import NodeProperty
 from keat.training.evaluate import evaluate
+from keat.training.runs import evaluate_run, is_run
 
 AnyTask = LinkRanking | LinkClassification | NodeProperty
 
@@ -26,12 +28,18 @@ def heuristics_for(task: AnyTask) -> list[str]:
 
 
 def evaluate_by_name(name: str, data: Dataset, task: AnyTask, split: str, refresh: int) -> dict[str, Any]:
-    """Build a model from the training split, evaluate it, and say all there is to say in plain values."""
-    _require_right_kind(name, task)
-    create = create_node_model if isinstance(task, NodeProperty) else create_link_model
-    model = create(name, data.train)
-    with progress_bar(name) as progress, _one_thread(name in heuristics_for(task)):
-        result = evaluate(model, task, refresh=refresh, progress=progress)
+    """Evaluate a heuristic, or the run in a folder, and say all there is to say in plain values."""
+    if is_run(name):
+        if not isinstance(task, LinkRanking | LinkClassification):
+            raise InputError(f"The run {name} predicts links, but the task is {task.kind}.")
+        with progress_bar(name) as progress:
+            result = evaluate_run(Path(name), data, task, split, refresh=refresh, progress=progress)
+    else:
+        _require_right_kind(name, task)
+        create = create_node_model if isinstance(task, NodeProperty) else create_link_model
+        model = create(name, data.train)
+        with progress_bar(name) as progress, _one_thread():
+            result = evaluate(model, task, refresh=refresh, progress=progress)
     facts: dict[str, Any] = {"model": name, "dataset": data.name, "split": split, "task": task.kind}
     if isinstance(task, LinkRanking):
         facts["candidates"] = task.candidates.width
@@ -52,15 +60,18 @@ def _require_right_kind(name: str, task: AnyTask) -> None:
         mine, other, what = other, mine, "links"  # type: ignore[assignment]
     if name not in mine and name in other:
         raise InputError(f"{name} predicts {what}, but the task is {task.kind}; use {', '.join(mine)}.")
+    if name in mine and not mine[name].heuristic:
+        raise InputError(
+            f"{name} has to be trained first: keat train {name} DATASET --out RUN; then evaluate RUN instead."
+        )
 
 
 @contextmanager
-def _one_thread(wanted: bool) -> Iterator[None]:
+def _one_thread() -> Iterator[None]:
     """Heuristics compare small matrices. A second thread gains nothing there, and where another program
     has the second core, threads that wait for each other made them five to ten times slower."""
     threads = torch.get_num_threads()
-    if wanted:
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)
     try:
         yield
     finally:

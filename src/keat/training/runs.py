@@ -15,7 +15,7 @@ from keat.events import IdMap
 from keat.events.fingerprint import fingerprint
 from keat.models.registry import TGN_CONFIGS, build_tgn
 from keat.models.tgn import TGN, TGNConfig
-from keat.tasks.link import LinkRanking
+from keat.tasks.link import LinkRanking, LinkTask
 from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
 from keat.training.checkpoint import Run, load_best, read_description
@@ -78,7 +78,7 @@ def open_run(folder: Path, device: str = "cpu") -> tuple[TGN, dict[str, Any], Id
 def evaluate_run(
     folder: Path,
     data: Dataset,
-    task: LinkRanking,
+    task: LinkTask,
     split: str,
     *,
     refresh: int = TGB_BATCH,

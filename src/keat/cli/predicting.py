@@ -1,0 +1,64 @@
+"""`keat predict`: likely destinations, scores of pairs, embeddings, from a trained run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from keat.cli.console import out, print_json, print_table
+from keat.cli.options import Json
+
+
+def predict_command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run (keat train --out).")],
+    source: Annotated[str | None, typer.Option(help="Rank destinations for this node.")] = None,
+    at: Annotated[
+        int | None, typer.Option("--time", help="When; by default right after what the run has seen.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="How many destinations.")] = 10,
+    pairs: Annotated[
+        Path | None, typer.Option(help="Score the pairs of this CSV: source, destination[, time].")
+    ] = None,
+    embeddings: Annotated[
+        Path | None, typer.Option(help="Write every node's embedding to this Parquet file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Ask a trained run: top destinations of a source, scores of given pairs, or all embeddings."""
+    if sum(option is not None for option in (source, pairs, embeddings)) != 1:
+        raise typer.BadParameter("Give exactly one of --source, --pairs and --embeddings.")
+    from keat.training.predict import score_pairs, top_destinations, write_embeddings  # brings torch
+    from keat.training.runs import open_run
+
+    model, description, ids = open_run(run)
+    now = at if at is not None else int(model.log.t[: model.log.length].max()) + 1
+    if source is not None:
+        rows = top_destinations(model, ids, source, now, top)
+        if json:
+            print_json({"source": source, "time": now, "destinations": rows})
+        else:
+            table = [[str(row["node"]), f"{row['score']:.4f}", f"{row['probability']:.3f}"] for row in rows]
+            caption = f"at {now:,} ({description['unit']}); probability is of the pair alone, uncalibrated"
+            print_table(f"Likely destinations of {source}", ["node", "score", "probability"], table, caption)
+    elif pairs is not None:
+        rows = score_pairs(model, ids, pairs, now)
+        if json:
+            print_json({"pairs": rows})
+        else:
+            table = [
+                [str(r["source"]), str(r["destination"]), str(r["time"]), f"{r['score']:.4f}"] for r in rows
+            ]
+            print_table(
+                f"Scores of {len(rows)} pairs",
+                ["source", "destination", "time", "score"],
+                table,
+                text_columns=2,
+            )
+    elif embeddings is not None:
+        count = write_embeddings(model, ids, embeddings, now)
+        if json:
+            print_json({"nodes": count, "file": str(embeddings)})
+        else:
+            out.print(f"{count:,} embeddings in {embeddings}")

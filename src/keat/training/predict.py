@@ -1,0 +1,84 @@
+"""Asking a trained model: likely destinations, scores of pairs, embeddings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from pyarrow.csv import read_csv
+
+from keat.errors import CacheError, InputError
+from keat.events import IdMap
+from keat.models.contract import Queries
+from keat.models.tgn import TGN
+
+
+def top_destinations(model: TGN, ids: IdMap, source: str, now: int, top: int) -> list[dict[str, Any]]:
+    """The likeliest of all nodes that have been destinations, best first."""
+    candidates = torch.unique(model.log.dst[: model.log.length]).numpy().astype(np.int32)
+    query = Queries(_index(ids, [source], "src"), np.array([now]), candidates)
+    scores = model.score(query)[0]
+    best = torch.topk(scores, min(top, len(scores)))
+    return [
+        {
+            "node": ids.label(int(candidates[place])),
+            "score": score,
+            "probability": 1 / (1 + float(np.exp(-score))),
+        }
+        for score, place in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+    ]
+
+
+def score_pairs(model: TGN, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
+    """The logit of every pair in a CSV with columns source, destination and optionally time."""
+    try:
+        table = read_csv(file)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"{file} cannot be read as CSV ({error}); give it a header and one pair a row."
+        ) from error
+    if table.num_columns < 2:
+        raise InputError(f"{file} needs two columns, source and destination, and may have a third, the time.")
+    source, destination = (table.column(i).to_pylist() for i in (0, 1))
+    times = table.column(2).to_pylist() if table.num_columns > 2 else [now] * table.num_rows
+    queries = Queries(
+        _index(ids, source, "src"), np.array(times, dtype=np.int64), _index(ids, destination, "dst")[:, None]
+    )
+    scores = model.score(queries)[:, 0].tolist()
+    return [
+        {"source": u, "destination": v, "time": t, "score": s}
+        for u, v, t, s in zip(source, destination, times, scores, strict=True)
+    ]
+
+
+def write_embeddings(model: TGN, ids: IdMap, file: Path, now: int) -> int:
+    """One row a node: its label and its embedding at ``now``."""
+    nodes = torch.arange(len(ids))
+    with torch.no_grad():
+        pieces = [
+            model.embed(part, torch.full_like(part, now) if model.config.delta == "query" else None)
+            for part in torch.split(nodes, 4096)
+        ]
+    matrix = torch.cat(pieces).numpy()
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
+    labels = pa.array([str(ids.label(node)) for node in range(len(ids))])
+    try:
+        pq.write_table(pa.table({"node": labels, "embedding": vectors}), file)
+    except OSError as error:
+        raise CacheError(f"Cannot write {file} ({error}); choose another place.") from error
+    return len(ids)
+
+
+def _index(ids: IdMap, labels: list[Any], side: Literal["src", "dst"]) -> npt.NDArray[np.int32]:
+    """Dense ids of what the user typed; a number typed on the command line arrives as text."""
+    kind = type(ids.label(0))
+    try:
+        wanted = [kind(label) for label in labels]
+    except ValueError:
+        raise InputError(f"Nodes of this run are numbers, but '{labels[0]}' is not one.") from None
+    return ids.index(wanted, side=side) if ids.boundary is not None else ids.index(wanted)
