@@ -1,0 +1,105 @@
+"""`load`: one way for names, files, frames and streams."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import keat
+from conftest import MakeStream
+from keat.datasets.loading import Dataset, load
+from keat.errors import InputError, Notice, UnknownNameError
+
+
+def frame(first: int = 0, step: int = 10, rows: int = 60) -> pd.DataFrame:
+    row = np.arange(rows)
+    return pd.DataFrame({"src": row % 5, "dst": 5 + row % 4, "t": first + step * row, "x": row / 2})
+
+
+def test_a_stream_its_frame_and_its_file_are_the_same_dataset(tmp_path: Path) -> None:
+    table = frame()
+    table.to_csv(tmp_path / "events.csv", index=False)
+    from_frame = load(table, features=["x"])
+    from_file = load(str(tmp_path / "events.csv"), features=["x"])
+    from_path = load(tmp_path / "events.csv", features="x")
+    from_stream = load(from_frame.stream)
+    for data in (from_file, from_path, from_stream):
+        assert data.splits.sizes == from_frame.splits.sizes == {"train": 42, "val": 9, "test": 9}
+        for column in ("src", "dst", "t", "features"):
+            np.testing.assert_array_equal(getattr(data.stream, column), getattr(from_frame.stream, column))
+    assert from_file.name == "events"
+    assert from_file.info is None
+
+
+def test_a_saved_stream_opens_by_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    load(frame()).stream.save("saved")
+    assert len(load("saved").stream) == 60  # no slash and no dot: a folder that exists counts as a path
+
+
+@pytest.mark.parametrize(
+    ("name", "events"), [("payments:2000", 2000), ("payments:2e3", 2000), ("payments", 100_000)]
+)
+def test_payments_of_any_size(name: str, events: int) -> None:
+    assert len(load(name).stream) == events
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "message"),
+    [
+        ("payments:x", {}, "'payments:x' should name a number of events"),
+        ("payments:0", {}, "'payments:0' should name a number of events"),
+        ("payments", {"src": "u"}, "payments is known by name, so its columns are settled"),
+        ("tgbl-wiki", {"unit": "s"}, "tgbl-wiki is known by name"),
+        ("./nowhere", {}, "nowhere does not exist"),
+    ],
+)
+def test_what_cannot_be_loaded(source: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        load(source, **options)
+
+
+def test_an_unknown_name_gets_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'payments'"):
+        load("paymets")
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "unit"),
+    [
+        (1986, 1, "year"),
+        (1_700_000_000_000, 1000, "ms"),
+        (1_700_000_000_000_000, 1000, "us"),
+        (1_700_000_000_000_000_000, 1000, "ns"),
+    ],
+)
+def test_times_that_make_odd_seconds_are_pointed_out(first: int, step: int, unit: str) -> None:
+    with pytest.warns(Notice, match=f'taken as seconds; if their unit is .*--unit {unit}, or unit="{unit}"'):
+        load(frame(first, step))
+    assert load(frame(first, step), unit=unit).stream.unit == unit  # said so: no notice
+
+
+@pytest.mark.parametrize(("first", "step"), [(0, 1), (2000, 10), (1_700_000_000, 1), (40_000_000_000, 1)])
+def test_times_that_may_well_be_seconds_are_not(first: int, step: int) -> None:
+    assert load(frame(first, step)).stream.unit == "s"
+
+
+def test_datetimes_know_their_unit() -> None:
+    table = frame()
+    table["t"] = pd.to_datetime(table["t"] + 1_700_000_000, unit="s")
+    assert load(table).stream.unit in ("s", "ms", "us", "ns")
+
+
+def test_parts_and_what_came_before(random_stream: MakeStream) -> None:
+    data = Dataset(random_stream(0))
+    assert data.part("val") is data.val
+    assert len(data.before("train")) == 0
+    assert len(data.before("val")) == len(data.train)
+    assert len(data.before("test")) == len(data.train) + len(data.val)
+    assert data.sigma() == keat.estimate_sigma(data.train.src, data.train.dst, data.train.t)
+    with pytest.raises(UnknownNameError, match="did you mean 'test'"):
+        data.part("tests")

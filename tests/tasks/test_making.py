@@ -1,0 +1,165 @@
+"""Which task and which negatives a dataset gets, by itself and on request."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from conftest import FindFile, MakeStream
+from keat.datasets.loading import Dataset, load
+from keat.datasets.registry import DATASETS
+from keat.errors import InputError, Notice, UnknownNameError
+from keat.events import EventStream
+from keat.models.registry import create_link_model
+from keat.tasks import making
+from keat.tasks.candidates import OwnCandidates, SharedCandidates
+from keat.tasks.link import LinkClassification, LinkRanking
+from keat.tasks.making import make_task
+from keat.training.evaluate import evaluate
+
+
+@pytest.fixture
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KEAT_DATA", str(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def own(random_stream: MakeStream) -> Dataset:
+    return Dataset(random_stream(0, events=600, times=400))
+
+
+def named(stream: EventStream, name: str) -> Dataset:
+    """A small stream that passes for a dataset of the registry."""
+    return Dataset(dataclasses.replace(stream, name=name), DATASETS[name])
+
+
+def ranking(task: object) -> LinkRanking:
+    assert isinstance(task, LinkRanking)
+    return task
+
+
+def test_own_data_is_ranked_against_all_destinations(own: Dataset) -> None:
+    task = ranking(make_task(own))
+    assert isinstance(task.candidates, SharedCandidates)
+    np.testing.assert_array_equal(task.candidates.catalogue, np.unique(own.stream.dst))
+    assert len(task) == len(own.test)
+    assert len(task.history) == own.test.offset
+    assert len(make_task(own, "val")) == len(own.val)
+
+
+def test_many_destinations_are_sampled(own: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(making, "LARGEST_CATALOGUE", 11)
+    monkeypatch.setattr(making, "SAMPLED", 5)
+    task = ranking(make_task(own))
+    assert isinstance(task.candidates, OwnCandidates)
+    assert task.candidates.negatives.shape == (len(own.test), 5)
+
+
+def test_a_number_asks_for_sampling(own: Dataset) -> None:
+    task = ranking(make_task(own, number=4))
+    assert isinstance(task.candidates, OwnCandidates)
+    assert task.width == 5
+    with pytest.raises(InputError, match="'all' negatives are not sampled, so 4 of them cannot be asked for"):
+        make_task(own, negatives="all", number=4)
+    with pytest.raises(InputError, match="link-classification has one negative a positive"):
+        make_task(own, kind="link-classification", number=4)
+    with pytest.raises(InputError, match="At least one negative is needed, not 0"):
+        make_task(own, number=0)
+
+
+def test_names_that_do_not_fit(own: Dataset) -> None:
+    def make(**options: str) -> None:
+        make_task(own, **cast(dict[str, Any], options))
+
+    with pytest.raises(UnknownNameError, match="did you mean 'link-ranking'"):
+        make(kind="link-rankin")
+    with pytest.raises(UnknownNameError, match="did you mean 'hist-rnd'"):
+        make(negatives="hist_rnd")
+    with pytest.raises(InputError, match="link-ranking has no 'inductive' negatives; use all, hist-rnd"):
+        make(negatives="inductive")
+    with pytest.raises(
+        InputError, match="link-classification has no 'all' negatives; use random, historical"
+    ):
+        make(kind="link-classification", negatives="all")
+    with pytest.raises(InputError, match="has no official negatives"):
+        make(negatives="official")
+    with pytest.raises(InputError, match="has no node labels over time"):
+        make(kind="node-property")
+
+
+def test_each_family_has_its_own_protocol(random_stream: MakeStream, data_folder: Path) -> None:
+    stream = random_stream(1, events=600, times=400)
+    wiki = ranking(make_task(named(stream, "tgbl-wiki")))
+    assert isinstance(wiki.candidates, SharedCandidates)
+    coin = ranking(make_task(named(stream, "tgbl-coin")))
+    assert isinstance(coin.candidates, OwnCandidates)
+    assert coin.candidates.negatives.shape[1] == 12  # 20 are asked for; there are 12 destinations in all
+    assert isinstance(make_task(named(stream, "jodie-wiki")), LinkClassification)
+    assert ranking(make_task(named(stream, "jodie-wiki"), kind="link-ranking")).width == 12
+    with pytest.raises(InputError, match="node-label dataset, which evaluation does not serve yet"):
+        make_task(named(stream, "dgraphfin"))
+    assert [path.name for path in data_folder.iterdir()] == ["tgbl-coin"]  # its negatives
+
+
+def test_tgb_ranks_against_the_whole_id_range(random_stream: MakeStream) -> None:
+    made = random_stream(2, events=600, times=400)
+    holes = EventStream.from_arrays(made.src, 2 * made.dst, made.t)  # every other id is no destination
+    official = ranking(make_task(named(holes, "tgbl-wiki")))
+    assert official.width == holes.dst.max() - holes.dst.min() + 1
+    assert ranking(make_task(Dataset(holes))).width == len(np.unique(holes.dst))
+
+
+def test_sampled_negatives_of_a_named_dataset_are_kept(
+    random_stream: MakeStream, data_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = named(random_stream(3, events=600, times=400), "tgbl-coin")
+    first = ranking(make_task(data, number=4, seed=7)).candidates
+    assert isinstance(first, OwnCandidates)
+    assert sorted(path.name for path in (data_folder / "tgbl-coin" / "negatives").iterdir()) == [
+        "test-hist-rnd-4-seed7-lengths.npy",
+        "test-hist-rnd-4-seed7.npy",
+    ]
+    monkeypatch.setattr(making, "sample_negatives", None)  # now they have to come from the folder
+    again = ranking(make_task(data, number=4, seed=7)).candidates
+    assert isinstance(again, OwnCandidates)
+    assert isinstance(again.negatives, np.memmap)
+    np.testing.assert_array_equal(first.negatives, again.negatives)
+
+
+def test_official_negatives_need_trust(random_stream: MakeStream, data_folder: Path) -> None:
+    data = named(random_stream(4, events=600, times=400), "tgbl-coin")
+    raw = data_folder / "tgbl-coin" / "raw"
+    raw.mkdir(parents=True)
+    table = {
+        (int(u), int(v), int(t)): np.array([8, 9])
+        for u, v, t in zip(data.test.src, data.test.dst, data.test.t, strict=True)
+    }
+    (raw / "tgbl-coin_test_ns_v2.pkl").write_bytes(pickle.dumps(table))
+    with pytest.raises(InputError, match="is a pickle file, which can run any code when opened"):
+        make_task(data, negatives="official")
+    task = ranking(make_task(data, negatives="official", trust_pickle=True))
+    assert isinstance(task.candidates, OwnCandidates)
+    assert np.asarray(task.candidates.negatives).tolist() == [[8, 9]] * len(data.test)
+
+
+def test_positives_without_a_rival_are_pointed_out() -> None:
+    everybody = [(a, b) for a in range(3) for b in range(3, 7)]
+    src, dst = np.tile(np.array(everybody).T, 10)
+    stream = EventStream.from_arrays(src, dst, np.repeat(np.arange(10), 12))
+    with pytest.warns(Notice, match=r"12 of 12 positives have no negative.* they count as rank 1"):
+        task = make_task(Dataset(stream))
+    assert evaluate(create_link_model("edgebank", stream), task).metrics["mrr"] == 1
+
+
+def test_wikipedia_has_999_negatives_but_for_two_events_of_each_split(shared_file: FindFile) -> None:
+    data = load(str(shared_file("wikipedia.parquet")))
+    for split in ("val", "test"):
+        counts = ranking(make_task(data, split)).candidates.negatives_per_positive()
+        assert np.unique(counts, return_counts=True)[0].tolist() == [998, 999]
+        assert np.count_nonzero(counts == 998) == 2

@@ -1,0 +1,77 @@
+"""The arrow of imports points one way, files stay short, and every module says what it is for."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import keat
+
+PACKAGE = Path(keat.__file__).parent
+FILES = sorted(PACKAGE.rglob("*.py"))
+LONGEST = 400  # lines
+
+MATHS = {"bandwidth", "kernels", "time_encoding", "attention"}  # torch and numpy only, and each other
+DATA = {"errors", "events", "datasets", "bandwidth"}
+BELOW: dict[str, set[str]] = {  # what each part may import besides itself
+    "errors": set(),
+    **{part: MATHS | {"errors"} for part in MATHS},
+    "events": {"errors"},
+    "datasets": {"errors", "events", "bandwidth"},
+    "state": {"errors", "events"} | MATHS,
+    "models": {"errors", "events", "state"} | MATHS,
+    "tasks": DATA | {"state", "models"} | MATHS,
+    "training": DATA | {"state", "models", "tasks"} | MATHS,
+    "analysis": DATA | {"state", "models"} | MATHS,
+    "report": DATA | {"analysis", "models", "tasks", "training"} | MATHS,
+    "integrations": DATA | {"state", "models", "tasks"} | MATHS,
+    "experiments": DATA | {"state", "models", "tasks", "training", "analysis", "report"} | MATHS,
+}
+TOP = {"cli", "__init__", "__main__"}  # may import anything
+
+
+def part_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[str]:
+    """Parts of keat that a file imports, also inside functions and for type checking only."""
+    modules: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} uses a relative import"
+            if node.module == "keat":
+                modules += [f"keat.{alias.name}" for alias in node.names]
+            else:
+                modules.append(node.module or "")
+    return {module.split(".")[1] for module in modules if module.startswith("keat.")}
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", [file for file in FILES if part_of(file) not in TOP], ids=name_of)
+def test_imports_point_one_way(path: Path) -> None:
+    part = part_of(path)
+    assert part in BELOW, f"say in BELOW what '{part}' may import"
+    forbidden = imported_parts(path) - BELOW[part] - {part}
+    assert not forbidden, f"{name_of(path)} imports {', '.join(sorted(forbidden))}"
+
+
+def test_the_order_itself_has_no_cycle() -> None:
+    """Only the four mathematical modules may import each other."""
+    for part, below in BELOW.items():
+        for other in below - MATHS:
+            assert part not in BELOW[other], f"{part} and {other} import each other"
+
+
+@pytest.mark.parametrize("path", FILES, ids=name_of)
+def test_files_are_short_and_say_what_they_are_for(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= LONGEST
+    assert ast.get_docstring(ast.parse(text)), f"{name_of(path)} has no docstring"

@@ -1,0 +1,146 @@
+"""What the README and the documentation tell people to type works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+import keat
+from conftest import FindFile
+from keat.cli import main
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+RUN_HERE = [ROOT / "docs" / f"{name}.md" for name in ("guide", "protocol", "datasets", "cli")]
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.S | re.M)
+
+
+def commands(page: Path) -> list[str]:
+    lines = [line for block in blocks(page, "bash") for line in block.splitlines()]
+    return [line for line in lines if line.startswith("keat ")]
+
+
+def examples(pages: list[Path], find: str) -> list[object]:
+    """One parameter for each command or Python block of these pages."""
+    found = [
+        (page, text) for page in pages for text in (commands(page) if find == "keat" else blocks(page, find))
+    ]
+    return [pytest.param(text, id=f"{page.stem}-{k}") for k, (page, text) in enumerate(found)]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> Iterator[None]:
+    """Small matrices: two threads that share a busy machine mostly wait for each other."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the log that the pages speak of: their header, more rows."""
+    (shown,) = blocks(README, "csv")
+    header, *first = shown.splitlines()
+    shops = ["corner café", "books & co", "gym", "kiosk"]
+    more = [
+        f"C-{k % 23:03},{shops[k * k % 4]},2024-01-06 {k // 60:02}:{k % 60:02}:00,{k}.5" for k in range(300)
+    ]
+    (tmp_path / "orders.csv").write_text("\n".join([header, *first, *more]) + "\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("KEAT_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+def put_wiki_into(folder: Path, wikipedia: Path) -> None:
+    """tgbl-wiki's raw file, but for its features, so that nothing has to be downloaded."""
+    raw = folder / "tgbl-wiki" / "raw"
+    raw.mkdir(parents=True)
+    table = pq.read_table(wikipedia).to_pydict()
+    items = [dst - 8227 for dst in table["dst"]]
+    rows = zip(table["src"], items, table["t"], table["label"], strict=True)
+    lines = [f"{user},{item},{time}.0,{label}" for user, item, time, label in rows]
+    (raw / "tgbl-wiki_edgelist_v2.csv").write_text("user,item,time,label\n" + "\n".join(lines) + "\n")
+
+
+@pytest.mark.parametrize("command", examples([README], "keat"))
+def test_commands_of_the_readme(command: str, workplace: Path, shared_file: FindFile) -> None:
+    if "tgbl-wiki" in command:
+        put_wiki_into(workplace / "data", shared_file("wikipedia.parquet"))
+    arguments = shlex.split(command, comments=True)[1:]
+    done = subprocess.run(
+        [sys.executable, "-m", "keat", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.usefixtures("workplace")
+@pytest.mark.parametrize("code", examples([README], "python"))
+def test_python_of_the_readme(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(code, "README.md", "exec"), {})
+    assert re.fullmatch(r"MRR 0\.\d{3} over 15,000 payments in \d+\.\d s\n", capsys.readouterr().out)
+
+
+@pytest.mark.usefixtures("workplace")
+@pytest.mark.parametrize("command", examples(RUN_HERE, "keat"))
+def test_commands_of_the_documentation(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", shlex.split(command, comments=True))
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert not end.value.code
+    assert capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("workplace")
+@pytest.mark.parametrize("page", RUN_HERE, ids=lambda page: page.stem)
+def test_python_of_the_documentation(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}  # the blocks of a page go on from each other
+    for code in blocks(page, "python"):
+        exec(compile(code, page.name, "exec"), names)
+    assert bool(capsys.readouterr().out) == bool(names)
+
+
+def test_make_knows_the_two_commands() -> None:
+    said = [
+        line for block in blocks(README, "bash") for line in block.splitlines() if line.startswith("make ")
+    ]
+    targets = [shlex.split(line, comments=True)[1] for line in said]
+    assert targets == ["run", "test"]
+    make = shutil.which("make") or pytest.skip("make is not installed")
+    for target in targets:
+        subprocess.run([make, "-n", target], cwd=ROOT, capture_output=True, check=True)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_and_pictures_are_there(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8")):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("model", ["edgebank", "edgebank-tw", "poptrack", "global-recency", "local-global"])
+def test_the_table_says_what_is_measured(model: str, shared_file: FindFile) -> None:
+    """The columns at refresh 200; those at 1 take minutes for all models."""
+    row = next(line for line in README.read_text(encoding="utf-8").splitlines() if f"| `{model}`" in line)
+    val, test = (float(cell) for cell in row.split("|")[2:4])
+    data = keat.load(str(shared_file("wikipedia.parquet")))
+    built = keat.create_link_model(model, data.train)
+    assert keat.evaluate(built, keat.make_task(data, "val")).metrics["mrr"] == pytest.approx(val, abs=5e-5)
+    assert keat.evaluate(built, keat.make_task(data, "test")).metrics["mrr"] == pytest.approx(test, abs=5e-5)
