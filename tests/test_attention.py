@@ -246,6 +246,14 @@ def test_seeds_without_neighbours_get_the_skip_only() -> None:
     assert torch.equal(attention(seeds, near)[alone], attention.lin_skip(seeds)[alone])
 
 
+def test_before_the_first_event_there_is_nothing_to_attend_to() -> None:
+    attention = layer()
+    seeds, near = example()
+    assert near.message is not None
+    nothing = replace(near, x=near.x[:0], message=near.message[:0], mask=torch.zeros_like(near.mask))
+    assert torch.equal(attention(seeds, nothing), attention.lin_skip(seeds))
+
+
 def test_no_seeds_at_all() -> None:
     seeds, near = example()
     assert layer()(seeds[:0], on_slots(near, lambda slots: slots[:0])).shape == (0, OUT)
@@ -323,6 +331,7 @@ def test_messages_are_optional_and_default_to_slot_order() -> None:
     )
     silent = replace(near, message=torch.zeros_like(near.message))
     torch.testing.assert_close(narrow(seeds, without), wide(seeds, silent))
+    assert torch.equal(narrow(seeds, replace(near, message=near.message[:, :0])), narrow(seeds, without))
 
 
 def test_learned_messages_get_their_gradient() -> None:

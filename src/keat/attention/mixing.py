@@ -58,7 +58,7 @@ def mix(
     """α = softmax_j(ψ_node·node logit + ψ_edge·edge logit); ``keep`` (N, H, K) is dropout's factor on α."""
     features = [_rows(near.x, near.index, near.mask), near.time]
     probes = [probe.node, probe.edge]
-    if near.message is not None:
+    if near.message is not None and near.message.shape[1] > 0:
         event = torch.arange(near.mask.numel(), device=near.mask.device) if near.event is None else near.event
         features.append(_rows(near.message, event.view_as(near.mask), near.mask))
         probes = [probe.node, *torch.tensor_split(probe.edge, [near.time.shape[2]], dim=2)]
@@ -77,6 +77,8 @@ def mix(
 
 def _rows(table: Tensor, index: Tensor, mask: Tensor) -> Tensor:
     """table[index], (N, K, ·). Indexing with [] is the same, but its gradient is 40 times slower on a CPU."""
+    if len(table) == 0:  # before the first event, when every slot is absent
+        return table.new_zeros(*index.shape, table.shape[1])
     rows = table.index_select(0, index.masked_fill(~mask, 0).flatten())
     return rows.view(*index.shape, table.shape[1])
 
