@@ -1,0 +1,241 @@
+"""Training: it learns, it resumes to the same bits wherever it was killed, and it says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from keat.datasets.loading import Dataset
+from keat.datasets.payments import simulate_payments
+from keat.errors import InputError, KeatError
+from keat.events import EventStream
+from keat.models.tgn import TGNConfig
+from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
+from keat.training.fit import FitConfig, training_queries
+from keat.training.losses import link_loss
+from keat.training.predict import score_pairs, top_destinations, write_embeddings
+from keat.training.runs import configuration, evaluate_run, open_run, train_run
+
+SMALL = TGNConfig(kernel="learnable", dim=16, neighbors=4)
+FAST = FitConfig(epochs=3, lr=3e-3, seed=7)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return Dataset(simulate_payments(3_000, seed=1))
+
+
+@pytest.fixture(scope="module")
+def finished(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of three epochs without interruption."""
+    folder = tmp_path_factory.mktemp("runs") / "whole"
+    train_run("keat-tgn", data, folder, SMALL, FAST)
+    return folder
+
+
+def lines(folder: Path) -> list[dict[str, object]]:
+    """The metrics of a run without its clock."""
+    seconds = ("train_seconds", "val_seconds")
+    return [
+        {key: value for key, value in json.loads(line).items() if key not in seconds}
+        for line in (folder / "metrics.jsonl").read_text().splitlines()
+    ]
+
+
+def assert_same_run(one: Path, other: Path) -> None:
+    assert lines(one) == lines(other)
+    for name in ("last.safetensors", "best.safetensors"):
+        mine, theirs = load_file(one / name), load_file(other / name)
+        assert mine.keys() == theirs.keys()
+        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+
+
+def test_it_learns_who_meets_whom(tmp_path: Path) -> None:
+    """Each source returns to whom it met last, and moves on now and then: memory knows, chance does not."""
+    rng = np.random.default_rng(0)
+    src = rng.integers(0, 15, 4_000)
+    favourite, dst = rng.integers(15, 45, 15), np.empty(4_000, dtype=np.int64)
+    for i, u in enumerate(src):
+        if rng.random() < 0.05:
+            favourite[u] = rng.integers(15, 45)
+        dst[i] = favourite[u]
+    planted = Dataset(EventStream.from_arrays(src, dst, np.arange(4_000) * 60, num_nodes=45))
+    longer = replace(FAST, epochs=6, lr=1e-2, batch_size=50)
+    reports = train_run("tgn", planted, tmp_path / "run", replace(SMALL, kernel="identity", dim=32), longer)
+    assert reports[-1].loss < reports[0].loss
+    assert reports[-1].val["mrr"] > 1.5 * np.mean(1 / np.arange(1, 31))  # what guessing gives is 0.13
+
+
+def test_the_same_seed_gives_the_same_bits_and_another_does_not(
+    data: Dataset, finished: Path, tmp_path: Path
+) -> None:
+    train_run("keat-tgn", data, tmp_path / "again", SMALL, FAST)
+    assert_same_run(finished, tmp_path / "again")
+    train_run("keat-tgn", data, tmp_path / "other", SMALL, replace(FAST, seed=8, epochs=1))
+    assert lines(tmp_path / "other")[0]["loss"] != lines(finished)[0]["loss"]
+
+
+def test_training_in_two_goes_equals_one(data: Dataset, finished: Path, tmp_path: Path) -> None:
+    train_run("keat-tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=1))
+    train_run("keat-tgn", data, tmp_path / "run", SMALL, FAST, resume=True)
+    assert_same_run(finished, tmp_path / "run")
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from keat.datasets.loading import Dataset
+from keat.datasets.payments import simulate_payments
+from keat.models.tgn import TGNConfig
+from keat.training.fit import FitConfig
+from keat.training.runs import train_run
+folder = Path(sys.argv[1])
+print("ready", flush=True)
+train_run("keat-tgn", Dataset(simulate_payments(3_000, seed=1)), folder,
+          TGNConfig(kernel="learnable", dim=16, neighbors=4), FitConfig(epochs=3, lr=3e-3, seed=7),
+          resume=(folder / "run.json").exists())
+"""
+
+
+def test_killed_anywhere_it_resumes_to_the_same_bits(data: Dataset, finished: Path, tmp_path: Path) -> None:
+    """kill -9 at random moments, again and again, until a process gets to the end."""
+    rng = np.random.default_rng(time.time_ns())
+    kills = 0
+    for attempt in range(40):
+        process = subprocess.Popen(
+            [sys.executable, "-c", KILLED, str(tmp_path / "run")], stdout=subprocess.PIPE
+        )
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            process.wait(timeout=float(rng.uniform(0.05, 0.6)) * (1 + attempt / 4))
+            break
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+    else:
+        train_run("keat-tgn", data, tmp_path / "run", SMALL, FAST, resume=True)
+    assert kills > 0
+    assert_same_run(finished, tmp_path / "run")
+
+
+def test_test_scores_continue_from_the_kept_state(data: Dataset, finished: Path) -> None:
+    task = make_task(data, "test")
+    assert isinstance(task, LinkRanking)
+    first, second = (evaluate_run(finished, data, task, "test").metrics for _ in range(2))
+    assert first == second
+    replayed = evaluate_run(finished, Dataset(simulate_payments(2_000, seed=1)), task, "val").metrics
+    assert set(replayed) == set(first)
+
+
+def test_early_stopping_counts_epochs_without_improvement(data: Dataset, tmp_path: Path) -> None:
+    frozen = replace(FAST, lr=0.0, epochs=9, patience=2)
+    reports = train_run("keat-tgn", data, tmp_path / "run", SMALL, frozen)
+    assert [report.best for report in reports] == [True, False, False]
+
+
+def test_validation_can_be_rarer(data: Dataset, tmp_path: Path) -> None:
+    reports = train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=3, validate_every=2))
+    assert [bool(report.val) for report in reports] == [False, True, True]
+
+
+def test_a_loss_that_explodes_is_named(data: Dataset, tmp_path: Path) -> None:
+    with pytest.raises(KeatError, match="lower --lr or set --clip"):
+        train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, lr=1e30))
+
+
+def test_the_second_sigmoid_bounds_the_loss() -> None:
+    """Why tgb-parity is not the default: a perfect model still has a loss of 1.006."""
+    perfect = torch.tensor([[100.0, -100.0]])
+    assert link_loss(perfect).item() == pytest.approx(0.0, abs=1e-6)
+    assert link_loss(perfect, "tgb-parity").item() == pytest.approx(np.log1p(np.exp(-1)) + np.log(2))
+
+
+def test_negatives_come_from_the_training_split(data: Dataset) -> None:
+    destinations = set(data.train.dst.tolist())
+    seen = 0
+    for block, queries in training_queries(data, FAST, epoch=1):
+        assert np.array_equal(queries.candidates[:, 0], block.dst)
+        assert set(queries.candidates[:, 1].tolist()) <= destinations
+        seen += len(block)
+    assert seen == len(data.train)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda run: (run / "best.safetensors").write_bytes(b"not tensors"),
+            "damaged or not a safetensors file",
+        ),
+        (lambda run: (run / "best.safetensors").unlink(), "no epoch of this run has finished"),
+        (lambda run: (run / "run.json").write_text("{"), "cannot be read"),
+        (lambda run: (run / "run.json").write_text('{"format": 99}'), "another version of keat"),
+        (lambda run: (run / "run.json").unlink(), "is not a keat run"),
+    ],
+)
+def test_a_damaged_run_is_named(damage: object, message: str, finished: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(finished, tmp_path / "run")
+    damage(tmp_path / "run")  # type: ignore[operator]
+    with pytest.raises(InputError, match=message):
+        open_run(tmp_path / "run")
+
+
+def test_a_truncated_checkpoint_is_named(finished: Path, tmp_path: Path) -> None:
+    import shutil
+
+    shutil.copytree(finished, tmp_path / "run")
+    whole = (tmp_path / "run" / "best.safetensors").read_bytes()
+    (tmp_path / "run" / "best.safetensors").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="damaged"):
+        open_run(tmp_path / "run")
+
+
+def test_a_folder_with_another_run_is_left_alone(data: Dataset, finished: Path) -> None:
+    before = (finished / "run.json").read_text()
+    with pytest.raises(InputError, match="already holds a run"):
+        train_run("keat-tgn", data, finished, SMALL, FAST)
+    with pytest.raises(InputError, match="different config"):
+        train_run("keat-tgn", data, finished, replace(SMALL, width=2.0), FAST, resume=True)
+    assert (finished / "run.json").read_text() == before
+
+
+def test_other_features_are_refused(finished: Path) -> None:
+    plain = simulate_payments(2_000, seed=1)
+    bare = Dataset(replace(plain, features=np.zeros((len(plain), 0), dtype=np.float32)))
+    task = make_task(bare, "test")
+    assert isinstance(task, LinkRanking)
+    with pytest.raises(InputError, match="features an event"):
+        evaluate_run(finished, bare, task, "test")
+
+
+def test_unknown_models_name_the_nearest() -> None:
+    with pytest.raises(KeatError, match="did you mean 'keat-tgn'"):
+        configuration("keat-tng")
+
+
+def test_predictions_are_the_models_scores(finished: Path, tmp_path: Path) -> None:
+    model, _, ids = open_run(finished)
+    now = int(model.log.t.max()) + 1
+    best = top_destinations(model, ids, "3", now, 5)
+    assert [row["score"] for row in best] == sorted((row["score"] for row in best), reverse=True)
+    (tmp_path / "pairs.csv").write_text("u,v\n" + "".join(f"3,{row['node']}\n" for row in best))
+    again = score_pairs(model, ids, tmp_path / "pairs.csv", now)
+    assert [row["score"] for row in again] == pytest.approx([row["score"] for row in best], abs=1e-5)
+    assert write_embeddings(model, ids, tmp_path / "all.parquet", now) == len(ids)
+    with pytest.raises(InputError, match="are numbers"):
+        top_destinations(model, ids, "alice", now, 5)
