@@ -1,6 +1,6 @@
 """KEAT-TGN's kernels on a real stream: the runs behind docs/results/kernels.md.
 
-    python -m benchmarks.kernel_study run  --data ../shared/data/wikipedia.parquet --ledger docs/results/kernels.jsonl
+    python -m benchmarks.kernel_study run --data wikipedia.parquet --ledger docs/results/kernels.jsonl
     python -m benchmarks.kernel_study show --ledger docs/results/kernels.jsonl
 
 Every (cell, seed) is one line of the ledger, written when it is done; what is there is not run again, and an
@@ -18,7 +18,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from scipy import stats
 
 import keat
 from keat.datasets.loading import Dataset
@@ -26,7 +29,7 @@ from keat.tasks.link import LinkRanking
 from keat.training.fit import FitConfig
 from keat.training.runs import configuration, evaluate_run, train_run
 
-EPOCHS, LR = 8, 1e-3
+EPOCHS, LR = 6, 1e-3
 KERNELS = ("identity", "laplacian", "rbf", "mlp", "learnable", "gated")
 
 
@@ -110,17 +113,61 @@ def read(ledger: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.exists() else []
 
 
+def show(ledger: Path) -> str:
+    """The ledger as a Markdown table: mean ± std over seeds, and the difference from the plain model of the
+    same column, paired by seed, with a 95 % confidence interval."""
+    lines = read(ledger)
+    rows = [
+        "| kernel | Δ | recipe | seeds | val MRR | test MRR | test Hits@10 | test MRR - plain, paired |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for cell in CELLS:
+        mine = values(lines, cell)
+        if not mine:
+            continue
+        plain = values(lines, Cell("identity", cell.delta, cell.recipe))
+        both = sorted(mine.keys() & plain.keys())
+        paired = np.array([mine[seed]["test"]["mrr"] - plain[seed]["test"]["mrr"] for seed in both])
+        columns = [("val", "mrr"), ("test", "mrr"), ("test", "hits@10")]
+        numbers = [spread([line[part][metric] for line in mine.values()]) for part, metric in columns]
+        gain = "" if cell.kernel == "identity" else interval(paired)
+        rows.append(
+            f"| {cell.kernel} | {cell.delta} | {cell.recipe} | {len(mine)} | {' | '.join(numbers)} | {gain} |"
+        )
+    return "\n".join(rows)
+
+
+def values(lines: list[dict[str, Any]], cell: Cell) -> dict[int, dict[str, Any]]:
+    return {line["seed"]: line for line in lines if line["cell"] == asdict(cell)}
+
+
+def spread(numbers: list[float]) -> str:
+    deviation = f" ± {np.std(numbers, ddof=1):.4f}" if len(numbers) > 1 else ""
+    return f"{np.mean(numbers):.4f}{deviation}"
+
+
+def interval(differences: npt.NDArray[np.float64]) -> str:
+    n = len(differences)
+    if n < 2:
+        return f"{differences.mean():+.4f}" if n else ""
+    half = stats.t.ppf(0.975, n - 1) * differences.std(ddof=1) / np.sqrt(n)
+    return f"{differences.mean():+.4f} [{differences.mean() - half:+.4f}, {differences.mean() + half:+.4f}]"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["run"])
-    parser.add_argument("--data", required=True)
+    parser.add_argument("what", choices=["run", "show"])
+    parser.add_argument("--data")
     parser.add_argument("--ledger", type=Path, required=True)
     parser.add_argument("--scratch", type=Path, default=Path("runs/kernel-study"))
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--part", default="0/1")
     arguments = parser.parse_args()
+    if arguments.what == "show":
+        print(show(arguments.ledger))
+        return
     torch.set_num_threads(1)
     part, parts = (int(number) for number in arguments.part.split("/"))
     run(keat.load(arguments.data), arguments.ledger, arguments.scratch, arguments.seeds, (part, parts))
