@@ -27,6 +27,7 @@ import keat
 from keat.datasets.loading import Dataset
 from keat.tasks.link import LinkRanking
 from keat.training.fit import FitConfig
+from keat.training.losses import Recipe
 from keat.training.runs import configuration, evaluate_run, train_run
 
 EPOCHS, LR = 6, 1e-3
@@ -37,7 +38,7 @@ KERNELS = ("identity", "laplacian", "rbf", "mlp", "learnable", "gated")
 class Cell:
     kernel: str
     delta: str
-    recipe: str = "sound"
+    recipe: Recipe = "sound"
 
 
 CELLS = [
@@ -70,7 +71,7 @@ def run_one(data: Dataset, cell: Cell, seed: int, scratch: Path) -> dict[str, An
         lr=LR,
         seed=seed,
         recipe=cell.recipe,
-        validate_every=EPOCHS,  # type: ignore[arg-type]
+        validate_every=EPOCHS,
     )
     name = f"{data.name}-{cell.kernel}-{cell.delta}-{cell.recipe}-{seed}"
     reports = train_run(
