@@ -46,7 +46,7 @@ def test_help_names_every_heuristic() -> None:
     """The list is written by hand, since asking the registry would bring torch."""
     names = {name for name, entry in (LINK_MODELS | NODE_MODELS).items() if entry.heuristic}
     shown = re.sub(r"[\s│]+", " ", keat("evaluate", "--help").out)
-    listed = shown.split("or one: ")[1].split(". ")[0].replace("; for node properties ", ", ").split(", ")
+    listed = shown.split("or one of ")[1].split(". ")[0].replace("; for node properties ", ", ").split(", ")
     assert set(listed) == names
 
 
