@@ -45,7 +45,7 @@ class _WrappedPhase(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
         (column,) = ctx.saved_tensors
-        flat = grad.reshape(len(column), -1)
+        flat = grad.reshape(-1, grad.shape[-1])
         return None, (column.to(grad.dtype).T @ flat).squeeze(0), flat.sum(0)
 
 

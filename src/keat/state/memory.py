@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from keat.state.event_log import EventLog
+from keat.state.gru import update_with_message, update_without_message
 from keat.time_encoding import TimeEncoder
 
 NONE = -1
@@ -42,9 +42,8 @@ class NodeMemory(nn.Module):
     def __init__(self, num_nodes: int, feature_dim: int, memory_dim: int, time_encoder: TimeEncoder) -> None:
         super().__init__()
         self.dim = memory_dim
-        self.fixed_dim = 2 * memory_dim + feature_dim  # the part of a message that needs no gradient
         self.time_encoder = time_encoder
-        self.gru = nn.GRUCell(self.fixed_dim + time_encoder.dim, memory_dim)
+        self.gru = nn.GRUCell(2 * memory_dim + feature_dim + time_encoder.dim, memory_dim)
         self.register_buffer("memory", torch.zeros(num_nodes, memory_dim), persistent=False)
         self.register_buffer("last_update", torch.zeros(num_nodes, dtype=torch.int64), persistent=False)
         self.register_buffer("pending", torch.full((num_nodes,), NONE, dtype=torch.int64), persistent=False)
@@ -102,28 +101,20 @@ class NodeMemory(nn.Module):
             self.memory[fresh] = self.never_seen()
 
     def _updated(self, nodes: Tensor, log: EventLog) -> tuple[Tensor, Tensor]:
-        event = self.pending[nodes]
-        has_message = event >= 0
-        event = event.clamp(min=0)
-        before = self.memory[nodes]
-        t, last_update = log.t[event], self.last_update[nodes]
-        other = torch.where(has_message, log.other_end(event, nodes), 0)
-        fixed = torch.cat((before, self.memory[other], log.features[event]), dim=1)
-        encoded = self.time_encoder(torch.where(has_message, t - last_update, 0))
-        mask = has_message[:, None].to(before.dtype)
-        after = self._gru(fixed * mask, encoded * mask, before)
-        return after, torch.where(has_message, t, last_update)
+        """Memory and last update once pending messages are applied: GRU(message, s), or GRU(0, s)."""
+        event, last_update = self.pending[nodes], self.last_update[nodes]
+        before = self.memory.index_select(0, nodes)
+        told, untold = (torch.nonzero(rows)[:, 0] for rows in (event >= 0, event < 0))
+        if len(untold) == 0:
+            return self._with_message(nodes, event, before, last_update, log), log.t[event]
+        after = self._with_message(nodes[told], event[told], before[told], last_update[told], log)
+        after = torch.cat((after, update_without_message(self.gru, before[untold])))
+        order = torch.argsort(torch.cat((told, untold)))
+        return after.index_select(0, order), last_update.index_copy(0, told, log.t[event[told]])
 
-    def _gru(self, fixed: Tensor, encoded: Tensor, before: Tensor) -> Tensor:
-        """`self.gru` of [fixed ‖ encoded], with the weight split so that autograd does not compute the
-        gradient of the part that needs none, three quarters of the input."""
-        weight = self.gru.weight_ih
-        gates = functional.linear(fixed, weight[:, : self.fixed_dim], self.gru.bias_ih)
-        gates = gates + functional.linear(encoded, weight[:, self.fixed_dim :])
-        hidden = functional.linear(before, self.gru.weight_hh, self.gru.bias_hh)
-        sizes = [2 * self.dim, self.dim]
-        reset_update, new = torch.split(gates, sizes, dim=1)
-        hidden_gates, hidden_new = torch.split(hidden, sizes, dim=1)
-        reset, update = torch.sigmoid(reset_update + hidden_gates).chunk(2, dim=1)
-        proposal = torch.tanh(new + reset * hidden_new)
-        return proposal + update * (before - proposal)
+    def _with_message(
+        self, nodes: Tensor, event: Tensor, before: Tensor, last_update: Tensor, log: EventLog
+    ) -> Tensor:
+        other = self.memory.index_select(0, log.other_end(event, nodes))
+        rest = torch.cat((other, log.features.index_select(0, event)), dim=1)
+        return update_with_message(self.gru, before, rest, self.time_encoder(log.t[event] - last_update))
