@@ -18,7 +18,7 @@ LEARNING_RATE = 1e-3  # ten times the default: a demo has five epochs, not fifty
 
 
 def demo_command(
-    events: Annotated[int, typer.Option(callback=at_least(1_000), help="Payments to simulate.")] = 50_000,
+    events: Annotated[int, typer.Option(callback=at_least(1_000), help="Payments to simulate.")] = 30_000,
     seed: Annotated[
         int, typer.Option(callback=at_least(0), help="Of the simulation and of the training.")
     ] = 0,
