@@ -33,14 +33,6 @@ def commands(page: Path) -> list[str]:
     return [line for line in lines if line.startswith("keat ")]
 
 
-def examples(pages: list[Path], find: str) -> list[object]:
-    """One parameter for each command or Python block of these pages."""
-    found = [
-        (page, text) for page in pages for text in (commands(page) if find == "keat" else blocks(page, find))
-    ]
-    return [pytest.param(text, id=f"{page.stem}-{k}") for k, (page, text) in enumerate(found)]
-
-
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
     """Small matrices: two threads that share a busy machine mostly wait for each other."""
@@ -62,6 +54,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "orders.csv").write_text("\n".join([header, *first, *more]) + "\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KEAT_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     return tmp_path
 
 
@@ -76,36 +69,42 @@ def put_wiki_into(folder: Path, wikipedia: Path) -> None:
     (raw / "tgbl-wiki_edgelist_v2.csv").write_text("user,item,time,label\n" + "\n".join(lines) + "\n")
 
 
-@pytest.mark.parametrize("command", examples([README], "keat"))
-def test_commands_of_the_readme(command: str, workplace: Path, shared_file: FindFile) -> None:
-    if "tgbl-wiki" in command:
+@pytest.mark.parametrize("benchmark", [False, True], ids=["own data", "benchmark"])
+def test_commands_of_the_readme(benchmark: bool, workplace: Path, shared_file: FindFile) -> None:
+    """All of them, in their order, as a newcomer would type them."""
+    if benchmark:
         put_wiki_into(workplace / "data", shared_file("wikipedia.parquet"))
-    arguments = shlex.split(command, comments=True)[1:]
-    done = subprocess.run(
-        [sys.executable, "-m", "keat", *arguments], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
-    assert done.stderr == ""
+    chosen = [command for command in commands(README) if ("tgbl-wiki" in command) == benchmark]
+    assert chosen
+    for command in chosen:
+        arguments = shlex.split(command, comments=True)[1:]
+        done = subprocess.run(
+            [sys.executable, "-m", "keat", *arguments], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        assert done.stdout
+        assert "note: " not in done.stderr
 
 
 @pytest.mark.usefixtures("workplace")
-@pytest.mark.parametrize("code", examples([README], "python"))
-def test_python_of_the_readme(code: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_python_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    (code,) = blocks(README, "python")
     exec(compile(code, "README.md", "exec"), {})
     assert re.fullmatch(r"MRR 0\.\d{3} over 15,000 payments in \d+\.\d s\n", capsys.readouterr().out)
 
 
 @pytest.mark.usefixtures("workplace")
-@pytest.mark.parametrize("command", examples(RUN_HERE, "keat"))
+@pytest.mark.parametrize("page", RUN_HERE, ids=lambda page: page.stem)
 def test_commands_of_the_documentation(
-    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", shlex.split(command, comments=True))
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
-    assert capsys.readouterr().out
+    for command in commands(page):
+        monkeypatch.setattr(sys, "argv", shlex.split(command, comments=True))
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        assert not end.value.code, f"{command}: {said.err}"
+        assert said.out
 
 
 @pytest.mark.usefixtures("workplace")
