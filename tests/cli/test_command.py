@@ -13,7 +13,17 @@ from command import ORDERS, assert_fails, keat, process, write_orders
 
 from keat.models.registry import LINK_MODELS, NODE_MODELS
 
-VERBS = [(), ("demo",), ("data",), ("data", "list"), ("data", "info"), ("data", "get"), ("evaluate",)]
+VERBS = [
+    (),
+    ("demo",),
+    ("data",),
+    ("data", "list"),
+    ("data", "info"),
+    ("data", "get"),
+    ("evaluate",),
+    ("train",),
+    ("predict",),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +74,10 @@ BAD_USAGE = [
     ("no negatives", ["evaluate", "edgebank", "payments", "--num-negatives", "0"], "at least 1, not 0"),
     ("seed", ["evaluate", "edgebank", "payments", "--seed", "-1"], "at least 0, not -1"),
     ("small demo", ["demo", "--events", "10"], "at least 1000, not 10"),
+    ("no epochs", ["train", "tgn", "payments", "--epochs", "0"], "at least 1, not 0"),
+    ("empty batch", ["train", "tgn", "payments", "--batch-size", "0"], "at least 1, not 0"),
+    ("no question", ["predict", "run"], "Give exactly one of --source, --pairs and --embeddings"),
+    ("top nothing", ["predict", "run", "--source", "a", "--top", "0"], "at least 1, not 0"),
 ]
 
 
@@ -149,6 +163,13 @@ BAD_NAMES = [
         "did you mean 'random'?",
     ),
     ("size", ["data", "info", "payments:many"], "'payments:many' should name a number of events"),
+    ("trainable model", ["train", "tgnn", "payments:2000"], "did you mean 'tgn'?"),
+    (
+        "device",
+        ["train", "tgn", "payments:2000", "--device", "cdua"],
+        "The device 'cdua' cannot be used here",
+    ),
+    ("run", ["predict", "nowhere", "--source", "a"], "nowhere is not a keat run"),
     ("columns", ["data", "info", "payments", "--src", "u"], "payments is known by name, so its columns are"),
     ("file name", ["data", "info", "order.csv"], "order.csv does not exist; did you mean 'orders.csv'?"),
 ]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from keat.cli.console import out, print_json, print_table
-from keat.cli.options import Json
+from keat.cli.options import Json, at_least
 
 
 def predict_command(
@@ -17,7 +17,7 @@ def predict_command(
     at: Annotated[
         int | None, typer.Option("--time", help="When; by default right after what the run has seen.")
     ] = None,
-    top: Annotated[int, typer.Option(help="How many destinations.")] = 10,
+    top: Annotated[int, typer.Option(callback=at_least(1), help="How many destinations.")] = 10,
     pairs: Annotated[
         Path | None, typer.Option(help="Score the pairs of this CSV: source, destination[, time].")
     ] = None,

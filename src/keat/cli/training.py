@@ -20,8 +20,10 @@ from keat.cli.options import (
     Src,
     Time,
     Unit,
+    at_least,
     open_dataset,
 )
+from keat.errors import InputError
 from keat.events import humanize
 
 if TYPE_CHECKING:
@@ -68,20 +70,31 @@ def train_command(
     recipe: Annotated[
         str, typer.Option(help="sound, or tgb-parity with its second sigmoid.", rich_help_panel=_FIT)
     ] = "sound",
-    epochs: Annotated[int, typer.Option(help="At most.", rich_help_panel=_FIT)] = 30,
+    epochs: Annotated[int, typer.Option(callback=at_least(1), help="At most.", rich_help_panel=_FIT)] = 30,
     patience: Annotated[
         int,
-        typer.Option(help="Epochs without a better validation MRR before stopping.", rich_help_panel=_FIT),
+        typer.Option(
+            callback=at_least(1),
+            help="Epochs without a better validation MRR before stopping.",
+            rich_help_panel=_FIT,
+        ),
     ] = 5,
-    batch_size: Annotated[int, typer.Option(help="Events between two updates.", rich_help_panel=_FIT)] = 200,
+    batch_size: Annotated[
+        int, typer.Option(callback=at_least(1), help="Events between two updates.", rich_help_panel=_FIT)
+    ] = 200,
     lr: Annotated[float, typer.Option(help="Learning rate of Adam.", rich_help_panel=_FIT)] = 1e-4,
     clip: Annotated[
         float | None, typer.Option(help="Largest norm of the gradient.", rich_help_panel=_FIT)
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Of parameters, dropout and negatives.", rich_help_panel=_FIT)
+        int,
+        typer.Option(
+            callback=at_least(0), help="Of parameters, dropout and negatives.", rich_help_panel=_FIT
+        ),
     ] = 1,
-    threads: Annotated[int | None, typer.Option(help="CPU threads.", rich_help_panel=_FIT)] = None,
+    threads: Annotated[
+        int | None, typer.Option(callback=at_least(1), help="CPU threads.", rich_help_panel=_FIT)
+    ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …", rich_help_panel=_FIT)] = "cpu",
     json: Json = False,
     src: Src = None,
@@ -98,6 +111,7 @@ def train_command(
     from keat.training.runs import configuration, evaluate_run, set_threads, train_run
 
     set_threads(threads)
+    _require_device(device)
     config = configuration(
         model, kernel=kernel, width=width, delta=delta, time_encoder=time_encoder, modulate=modulate
     )
@@ -126,6 +140,19 @@ def train_command(
         out.print(f"best epoch {result['epoch']} by validation MRR; kept in {folder}")
         for part, metrics in (("val", val), ("test", test.metrics)):
             out.print(f"  {part:<4}  MRR {metrics['mrr']:.4f}  Hits@10 {metrics['hits@10']:.4f}")
+
+
+def _require_device(device: str) -> None:
+    """Said before anything is written, not by torch in the middle of it."""
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # a torch without CUDA asserts
+        reason = str(error).splitlines()[0].rstrip(".")
+        raise InputError(
+            f"The device '{device}' cannot be used here ({reason}); try --device cpu."
+        ) from error
 
 
 def best_of(folder: Path) -> dict[str, Any]:
