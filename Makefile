@@ -13,8 +13,8 @@ $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("keat needs Python 3.11 or newer; this is %s. Try: make PYTHON=python3.12" % sys.version.split()[0]) if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "Setting up $(VENV) (a few minutes the first time) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check torch==2.13.0
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 
 run: $(READY)  ## The main job on the embedded default: a table and a picture

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # small tensors: a second thread only waits for the first
+
 from collections.abc import Callable
 from pathlib import Path
 

@@ -41,6 +41,6 @@ class Notice(UserWarning):
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownNameError:
     """An error that names the nearest known name, or all of them where none is near."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     hint = f"did you mean '{near[0]}'?" if near else f"known: {', '.join(known)}."
     return UnknownNameError(f"Unknown {kind} '{name}'; {hint}")

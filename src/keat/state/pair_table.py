@@ -12,6 +12,7 @@ import numpy.typing as npt
 from keat.state.compiled import compiled
 
 _EMPTY = -1  # keys are non-negative
+_PUT_AT_ONCE = 1 << 16  # room is made for as many new pairs, so memory follows the pairs, not the events
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ / golden ratio: spreads consecutive keys
 
 
@@ -39,8 +40,10 @@ class PairTable:
         values: npt.NDArray[np.int64],
     ) -> None:
         """Set the value of each pair, in order: the last one wins."""
-        self._make_room(self._size + len(src))
-        self._size += _put(self._keys, self._values, src, dst, values)
+        for start in range(0, len(src), _PUT_AT_ONCE):
+            part = slice(start, start + _PUT_AT_ONCE)
+            self._make_room(self._size + len(src[part]))
+            self._size += _put(self._keys, self._values, src[part], dst[part], values[part])
 
     def get(
         self, src: npt.NDArray[np.int32], candidates: npt.NDArray[np.int32], missing: int

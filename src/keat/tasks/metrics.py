@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.metrics import average_precision_score, roc_auc_score
 
 
 def ranking_metrics(ranks: torch.Tensor, ks: Sequence[int] = (1, 3, 10)) -> dict[str, float]:
@@ -51,6 +50,8 @@ def classification_metrics(
 def _ap_and_auc(
     positive: npt.NDArray[np.floating], negative: npt.NDArray[np.floating]
 ) -> tuple[float, float]:
+    from sklearn.metrics import average_precision_score, roc_auc_score  # a second to import: only when used
+
     truth = np.concatenate((np.ones(len(positive)), np.zeros(len(negative))))
     scores = np.concatenate((positive, negative))
     return float(average_precision_score(truth, scores)), float(roc_auc_score(truth, scores))
