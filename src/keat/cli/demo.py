@@ -51,7 +51,7 @@ def demo_command(
         err.print(f"Training {name} …")
         with TrainingBar(epochs) as bar:
             fitting = FitConfig(epochs=epochs, lr=LEARNING_RATE, seed=seed)
-            train_run(name, data, run, config, fitting, resume=True, watcher=bar)
+            train_run(name, data, run, config, fitting, resume=True, watchers=[bar])
         models[name] = str(run)
     results = []
     for refresh in (200, 1):

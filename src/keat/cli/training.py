@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -96,6 +96,9 @@ def train_command(
         int | None, typer.Option(callback=at_least(1), help="CPU threads.", rich_help_panel=_FIT)
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …", rich_help_panel=_FIT)] = "cpu",
+    bf16: Annotated[
+        bool, typer.Option("--bf16", help="Train in bfloat16; scores stay float32.", rich_help_panel=_FIT)
+    ] = False,
     json: Json = False,
     src: Src = None,
     dst: Dst = None,
@@ -108,7 +111,8 @@ def train_command(
     """Train a model, keep the best epoch by validation MRR, and score the test split."""
     from keat.tasks.making import make_task  # these bring torch: not for --help
     from keat.training.fit import FitConfig
-    from keat.training.runs import configuration, evaluate_run, set_threads, train_run
+    from keat.training.runs import best_epoch, configuration, evaluate_run, set_threads, train_run
+    from keat.training.tensorboard import tensorboard_watchers
 
     set_threads(threads)
     _require_device(device)
@@ -116,7 +120,16 @@ def train_command(
         model, kernel=kernel, width=width, delta=delta, time_encoder=time_encoder, modulate=modulate
     )
     data = open_dataset(dataset, src, dst, time, features, label, unit, bipartite)
-    fitting = FitConfig(epochs, patience, batch_size, lr, clip, recipe, seed)  # type: ignore[arg-type]
+    fitting = FitConfig(
+        epochs=epochs,
+        patience=patience,
+        batch_size=batch_size,
+        lr=lr,
+        clip=clip,
+        recipe=recipe,  # type: ignore[arg-type]
+        bf16=bf16,
+        seed=seed,
+    )
     folder = folder or Path("runs") / f"{model}-{data.name}-{seed}"
     sigma = data.sigma()
     err.print(
@@ -124,15 +137,16 @@ def train_command(
     )
     try:
         with TrainingBar(epochs) as bar:
+            watchers = [bar, *tensorboard_watchers(folder / "tensorboard")]
             reports = train_run(
-                model, data, folder, config, fitting, resume=resume, device=device, watcher=bar
+                model, data, folder, config, fitting, resume=resume, device=device, watchers=watchers
             )
     except KeyboardInterrupt:
         err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
         raise typer.Exit(130) from None
     task = make_task(data, "test", kind="link-ranking")
     test = evaluate_run(folder, data, task, "test", device=device)  # type: ignore[arg-type]
-    result = best_of(folder) | {"test": test.metrics, "run": str(folder), "epochs_now": len(reports)}
+    result = best_epoch(folder) | {"test": test.metrics, "run": str(folder), "epochs_now": len(reports)}
     if json:
         print_json({"model": model, "dataset": data.name, "seed": seed, "sigma": sigma, **result})
     else:
@@ -153,15 +167,6 @@ def _require_device(device: str) -> None:
         raise InputError(
             f"The device '{device}' cannot be used here ({reason}); try --device cpu."
         ) from error
-
-
-def best_of(folder: Path) -> dict[str, Any]:
-    """Epoch and validation metrics of the best epoch of a run."""
-    import json
-
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    best = [line for line in lines if line["best"]][-1]
-    return {"epoch": best["epoch"], "loss": best["loss"], "val": best["val"]}
 
 
 class TrainingBar:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -41,6 +41,7 @@ class FitConfig:
     lr: float = 1e-4
     clip: float | None = None  # of the gradient's norm
     recipe: Recipe = "sound"
+    bf16: bool = False  # matrix products of training in bfloat16; evaluation is always float32
     seed: int = 1
     tolerance: float = 1e-6  # relative improvement that counts
     validate_every: int = 1  # epochs; the last epoch is always validated
@@ -59,7 +60,7 @@ class EpochReport:
 
 
 class Watcher(Protocol):
-    """Is told how training goes; see the command line for one that draws a bar."""
+    """Is told how training goes; the command line has one that draws a bar."""
 
     def batch(self, epoch: int, done: int, total: int, loss: float) -> None: ...
 
@@ -72,7 +73,7 @@ def fit(
     task: LinkRanking,
     config: FitConfig,
     run: Run,
-    watcher: Watcher | None = None,
+    watchers: Sequence[Watcher] = (),
 ) -> list[EpochReport]:
     """Train until the validation MRR of ``task`` stops improving; ``run`` keeps the best and the last.
 
@@ -88,7 +89,7 @@ def fit(
         if since_best >= config.patience:
             break
         started = time.perf_counter()
-        loss = _train_epoch(model, optimizer, data, config, epoch, watcher)
+        loss = _train_epoch(model, optimizer, data, config, epoch, watchers)
         trained = time.perf_counter()
         val: dict[str, float] = {}
         if epoch % config.validate_every == 0 or epoch == config.epochs:
@@ -99,7 +100,7 @@ def fit(
         best, since_best = (val["mrr"], 0) if better else (best, since_best + 1)
         run.save_epoch(model, optimizer, report)
         reports.append(report)
-        if watcher is not None:
+        for watcher in watchers:
             watcher.epoch(report)
     return reports
 
@@ -110,14 +111,16 @@ def _train_epoch(
     data: Dataset,
     config: FitConfig,
     epoch: int,
-    watcher: Watcher | None,
+    watchers: Sequence[Watcher],
 ) -> float:
     torch.manual_seed(np.random.SeedSequence([config.seed, epoch]).generate_state(1)[0].item())
     model.train()
     model.reset()
     total, done = torch.zeros((), device=model.log.t.device), 0
     for number, (block, queries) in enumerate(training_queries(data, config, epoch)):
-        loss = link_loss(model.score(queries), config.recipe)
+        with torch.autocast(total.device.type, torch.bfloat16, enabled=config.bf16):
+            logits = model.score(queries)
+        loss = link_loss(logits.float(), config.recipe)
         optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         # Before the step: the state advances with the parameters the scores were computed with.
@@ -131,7 +134,7 @@ def _train_epoch(
             mean = total.item() / done
             if not math.isfinite(mean):
                 raise KeatError(f"The loss became {mean} in epoch {epoch}; lower --lr or set --clip.")
-            if watcher is not None:
+            for watcher in watchers:
                 watcher.batch(epoch, done, len(data.train), mean)
     return mean
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from keat.errors import unknown_name
+
 Recipe = Literal["sound", "tgb-parity"]
+RECIPES: tuple[Recipe, ...] = get_args(Recipe)
 
 
 def link_loss(logits: Tensor, recipe: Recipe = "sound") -> Tensor:
@@ -18,6 +21,8 @@ def link_loss(logits: Tensor, recipe: Recipe = "sound") -> Tensor:
     another one: the "logit" lies in (0, 1), so the loss cannot fall below 1.006 and the gradient of a
     confident mistake vanishes. It is here to be compared with, not to be used.
     """
+    if recipe not in RECIPES:
+        raise unknown_name("recipe", recipe, RECIPES)
     scores = torch.sigmoid(logits) if recipe == "tgb-parity" else logits
     positive = functional.softplus(-scores[:, 0]).mean()
     return positive + functional.softplus(scores[:, 1:]).mean()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +41,7 @@ def train_run(
     *,
     resume: bool = False,
     device: str = "cpu",
-    watcher: Watcher | None = None,
+    watchers: Sequence[Watcher] = (),
 ) -> list[EpochReport]:
     """Train ``name`` on the training split, choose the epoch by validation MRR, keep all in ``folder``."""
     model = build_tgn(data.train, config, fitting.seed).to(device)
@@ -59,7 +61,7 @@ def train_run(
     run = Run(folder, description, data.stream.ids, resume=resume)
     task = make_task(data, "val", kind="link-ranking")
     assert isinstance(task, LinkRanking)
-    return fit(model, data, task, fitting, run, watcher)
+    return fit(model, data, task, fitting, run, watchers)
 
 
 def open_run(folder: Path, device: str = "cpu") -> tuple[TGN, dict[str, Any], IdMap]:
@@ -96,6 +98,13 @@ def evaluate_run(
     if split == "test" and description["data"]["fingerprint"] == fingerprint(data.stream):
         return continue_evaluation(model, task, refresh=refresh, progress=progress)
     return evaluate(model, task, refresh=refresh, progress=progress)
+
+
+def best_epoch(folder: Path) -> dict[str, Any]:
+    """Number, loss and validation metrics of the best epoch of a run."""
+    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    best = [line for line in lines if line["best"]][-1]
+    return {key: best[key] for key in ("epoch", "loss", "val")}
 
 
 def is_run(name: str) -> bool:
