@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-NUMBERS_AT_ONCE = 1 << 18  # hidden numbers worked on at a time: 1 MiB, which stays in a core's cache
+from keat.state.compiled import compiled
+
+NUMBERS_AT_ONCE = 1 << 22  # hidden numbers worked on at a time where they must be written down
+
+Floats = npt.NDArray[np.floating[Any]]
 
 
 class LinkPredictor(nn.Module):
@@ -25,15 +33,35 @@ class LinkPredictor(nn.Module):
     def shared(self, src: Tensor, dst: Tensor) -> Tensor:
         """Logits (B, C) of projected sources (B, d) with candidates (C, d) that all share.
 
-        The (B, C, d) hidden layer is never whole in memory: it is made, used and overwritten in pieces.
-        Inference only.
+        The (B, C, d) hidden layer is never whole in memory. Inference only.
         """
-        weight = self.lin_final.weight[0]
-        out = src.new_empty(len(src), len(dst))
-        rows = max(1, NUMBERS_AT_ONCE // max(dst.numel(), 1))
-        hidden = src.new_empty(rows, *dst.shape)
-        for start in range(0, len(src), rows):
-            part = src[start : start + rows]
-            piece = torch.add(part[:, None], dst, out=hidden[: len(part)]).relu_()
-            torch.matmul(piece, weight, out=out[start : start + rows])
-        return out.add_(self.lin_final.bias)
+        return relu_dot(src, dst.T.contiguous()[None], self.lin_final.weight[0]).add_(self.lin_final.bias)
+
+
+def relu_dot(own: Tensor, others: Tensor, weight: Tensor) -> Tensor:
+    """out_ij = Σ_k weight_k max(own_ik + others_ikj, 0): (n, d) and (n or 1, d, m) → (n, m).
+
+    Inference only.
+    """
+    if own.device.type == "cpu" and own.dtype in (torch.float32, torch.float64):
+        out = own.new_empty(len(own), others.shape[2])
+        _relu_dot(own.numpy(), others.numpy(), weight.detach().numpy(), out.numpy())
+        return out
+    others = others.expand(len(own), -1, -1)
+    rows = max(1, NUMBERS_AT_ONCE // max(others[0].numel(), 1)) if len(own) else 1
+    pieces = zip(torch.split(own[..., None], rows), torch.split(others, rows), strict=True)
+    return torch.cat([weight @ torch.relu(mine + theirs) for mine, theirs in pieces])
+
+
+@compiled
+def _relu_dot(own: Floats, others: Floats, weight: Floats, out: Floats) -> None:
+    """One pass, nothing written but the result. The innermost loop runs over candidates, so it is made of
+    vector instructions without reordering any sum."""
+    nothing = weight.dtype.type(0)
+    for i in range(len(own)):
+        row, table = out[i], others[i % len(others)]
+        row[:] = 0
+        for k in range(len(weight)):
+            mine, theirs, factor = own[i, k], table[k], weight[k]
+            for j in range(len(row)):
+                row[j] += factor * max(mine + theirs[j], nothing)

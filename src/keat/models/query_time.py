@@ -9,10 +9,13 @@ common delay δ, and cosines split by angle addition,
 so what depends on the candidate and what depends on the query meet in matrix products:
 
     time logit  = [g·cos(wΔ + b) ‖ -g·sin(wΔ + b)] · [cos wδ ‖ sin wδ]         (C·K × 2T) × (2T × B)
-    time value  = cos wδ ⊙ Σ_k β_k cos(wΔ_k + b) - sin wδ ⊙ Σ_k β_k sin(wΔ_k + b)    (B × K) × (K × 2T)
+    time value  = cos wδ ⊙ Σ_k β_k cos(wΔ_k + b) - sin wδ ⊙ Σ_k β_k sin(wΔ_k + b)    (2T × K) × (K × B)
 
 and the decoder's lin_dst is multiplied into the value matrices once instead of applied to B·C embeddings.
-ψ is one number for each (query, candidate, event), so it is computed as it is, for any kernel.
+A sum of exponentials as kernel splits the same way, exp(-r(Δ + δ)) = exp(-rΔ) exp(-rδ); any other ψ is
+computed as it is, one number for each (query, candidate, event).
+
+The last axis of everything large is the query, the first the candidate: products need no copies.
 """
 
 from __future__ import annotations
@@ -24,10 +27,10 @@ from torch import Tensor
 
 from keat.attention import KernelizedAttention
 from keat.kernels import Identity, Kernel
-from keat.models.predictor import LinkPredictor
+from keat.models.predictor import LinkPredictor, relu_dot
 from keat.time_encoding import Cosine
 
-NUMBERS_AT_ONCE = 1 << 20  # of the (H, c, B, T) sums: bounds memory, and keeps a piece in cache
+NUMBERS_AT_ONCE = 1 << 21  # of the (c, H·T, B) sums: bounds memory, and keeps a piece in cache
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,6 +44,16 @@ class Neighborhood:
     event: Tensor  # (n, K) row of the messages
     happened: Tensor  # (n, K) time of the event
 
+    def __getitem__(self, rows: slice) -> Neighborhood:
+        return Neighborhood(
+            self.seeds[rows],
+            self.x,
+            self.index[rows],
+            self.mask[rows],
+            self.event[rows],
+            self.happened[rows],
+        )
+
 
 def score_at_all_times(
     attention: KernelizedAttention,
@@ -53,97 +66,109 @@ def score_at_all_times(
     messages: Tensor,  # (E, R)
 ) -> Tensor:
     """Logits (B, C), the same as embedding every (candidate, time) by itself."""
-    start = t.min()
-    turn = torch.cat(encoder.rotation(t - start), dim=1)  # (B, 2T)
-    weights = _FoldedWeights(attention, predictor, encoder.dim)
-    out = sources.new_empty(len(hood.seeds), len(t))
-    at_once = max(1, NUMBERS_AT_ONCE // (attention.heads * len(t) * encoder.dim))
-    for first in range(0, len(hood.seeds), at_once):
-        part = slice(first, first + at_once)
-        piece = Neighborhood(
-            hood.seeds[part], hood.x, hood.index[part], hood.mask[part], hood.event[part], hood.happened[part]
-        )
-        hidden = _hidden(attention, kernel, encoder, weights, turn, t, piece, messages)  # (c, B, d)
-        out[part] = hidden.add_(sources).relu_() @ predictor.lin_final.weight[0]
+    candidates = len(hood.seeds)
+    at_once = max(1, min(candidates, NUMBERS_AT_ONCE // (attention.heads * len(t) * encoder.dim)))
+    scorer = _Scorer(attention, predictor, kernel, encoder, sources, t, messages, at_once)
+    out = sources.new_empty(candidates, len(t))
+    for part in (slice(first, first + at_once) for first in range(0, candidates, at_once)):
+        out[part] = scorer.logits(hood[part])
     return out.T + predictor.lin_final.bias
 
 
-class _FoldedWeights:
-    """lin_dst multiplied into every matrix that makes a value."""
+class _Scorer:
+    """What all candidates share: the queries, and weights with lin_dst multiplied into them."""
 
-    def __init__(self, attention: KernelizedAttention, predictor: LinkPredictor, time_dim: int) -> None:
-        heads = attention.heads
+    def __init__(
+        self,
+        attention: KernelizedAttention,
+        predictor: LinkPredictor,
+        kernel: Kernel,
+        encoder: Cosine,
+        sources: Tensor,
+        t: Tensor,
+        messages: Tensor,
+        at_once: int,
+    ) -> None:
+        self.attention, self.kernel, self.encoder, self.messages = attention, kernel, encoder, messages
+        self.t, self.start = t, t.min()
+        self.sources = sources.T.contiguous()  # (d, B)
+        self.turn = torch.cat(encoder.rotation(t - self.start), dim=1).T.contiguous()  # (2T, B)
+        heads, time_dim = attention.heads, encoder.dim
         dst = predictor.lin_dst.weight  # (d, d), its columns are the heads' outputs in turn
         by_head = dst.view(len(dst), heads, -1).permute(1, 0, 2)  # (H, d, C)
-        edge_value = attention.lin_edge_value or attention.lin_edge
+        value, edge_value = attention.lin_value, attention.lin_edge_value or attention.lin_edge
         edge = torch.bmm(by_head, edge_value.weight.view(heads, -1, edge_value.in_features))  # (H, d, T + R)
-        self.time, self.message = edge[..., :time_dim], edge[..., time_dim:]
-        self.node = torch.bmm(
-            by_head, attention.lin_value.weight.view(heads, -1, attention.lin_value.in_features)
-        )
-        self.node_bias = torch.bmm(by_head, attention.lin_value.bias.view(heads, -1, 1)).squeeze(-1)  # (H, d)
+        self.time_value = edge[..., :time_dim].permute(1, 2, 0).flatten(1)  # (d, T·H)
+        self.message_value = edge[..., time_dim:].flatten(0, 1)  # (H·d, R)
+        self.node_value = torch.bmm(by_head, value.weight.view(heads, -1, value.in_features)).flatten(0, 1)
+        self.node_bias = torch.bmm(by_head, value.bias.view(heads, -1, 1)).flatten()  # (H·d,)
         self.skip = dst @ attention.lin_skip.weight
         self.skip_bias = dst @ attention.lin_skip.bias + predictor.lin_dst.bias
+        self.final = predictor.lin_final.weight[0]
+        # The three large ones are written again and again: fresh memory costs as much as the work in it.
+        self.sums = sources.new_empty(at_once, 2 * time_dim, heads, len(t))
+        self.turned = sources.new_empty(at_once, time_dim, heads, len(t))
+        self.hidden = sources.new_empty(at_once, len(dst), len(t))
 
+    def logits(self, hood: Neighborhood) -> Tensor:
+        """(c, B), without the last bias."""
+        (c, slots), heads = hood.mask.shape, self.attention.heads
+        absent = ~hood.mask[..., None]
+        x = hood.x[hood.index].masked_fill(absent, 0)  # (c, K, d)
+        message = self.messages[hood.event].masked_fill(absent, 0)  # (c, K, R)
+        age = torch.where(hood.mask, self.start - hood.happened, 0)
+        cosine, sine = (part.masked_fill(absent, 0) for part in self.encoder.quadrature(age))  # (c, K, T)
+        node_weight, edge_weight = self._attend(hood, x, message, cosine, sine, age)  # (c, K, H, B) each
 
-def _hidden(
-    attention: KernelizedAttention,
-    kernel: Kernel,
-    encoder: Cosine,
-    weights: _FoldedWeights,
-    turn: Tensor,
-    t: Tensor,
-    hood: Neighborhood,
-    messages: Tensor,
-) -> Tensor:
-    """lin_dst of the candidates' embeddings at every time, (c, B, d)."""
-    heads, (c, slots), queries = attention.heads, hood.mask.shape, len(t)
-    absent = ~hood.mask
-    x = hood.x[hood.index].masked_fill(absent[..., None], 0)  # (c, K, d)
-    message = messages[hood.event].masked_fill(absent[..., None], 0)  # (c, K, R)
-    age = torch.where(hood.mask, t.min() - hood.happened, 0)
-    cosine, sine = encoder.quadrature(age)  # (c, K, T)
+        # Values that do not depend on the time: a row for each (event, head), weighted and summed at once.
+        node = torch.addmm(self.node_bias, x.flatten(0, 1), self.node_value.T).view(c, slots, -1)
+        node = node.masked_fill_(absent, 0).view(c, slots * heads, -1)  # (c, K·H, d)
+        edge = (message.flatten(0, 1) @ self.message_value.T).view(c, slots * heads, -1)
+        hidden = self.hidden[:c].copy_(self.sources)  # (c, d, B)
+        hidden.baddbmm_(node.transpose(1, 2), node_weight.flatten(1, 2))
+        hidden.baddbmm_(edge.transpose(1, 2), edge_weight.flatten(1, 2))
 
-    probe = attention.probe(hood.seeds)
-    time_probe, message_probe = probe.edge[..., : encoder.dim], probe.edge[..., encoder.dim :]
-    node_logit = torch.einsum("chd,ckd->hck", probe.node, x) + probe.constant.T[..., None]
-    message_logit = torch.einsum("chr,ckr->hck", message_probe, message)
-    asked = time_probe.transpose(0, 1)[:, :, None]  # (H, c, 1, T)
-    time_logit = torch.cat((asked * cosine, -asked * sine), dim=-1) @ turn.T  # (H, c, K, B)
-    edge_logit = time_logit + message_logit[..., None]
+        waves = torch.cat((cosine, sine), dim=2).transpose(1, 2)  # (c, 2T, K)
+        torch.bmm(waves, edge_weight.flatten(2), out=self.sums[:c].flatten(2))
+        (along, across), (cos, sin) = self.sums[:c].chunk(2, dim=1), self.turn[:, None].chunk(2)
+        turned = torch.mul(along, cos, out=self.turned[:c]).addcmul_(across, sin, value=-1)  # (c, T, H, B)
+        hidden.baddbmm_(self.time_value.expand(c, -1, -1), turned.flatten(1, 2))
+        skip = torch.addmm(self.skip_bias, hood.seeds, self.skip.T)
+        return relu_dot(skip, hidden, self.final)
 
-    psi = None
-    if not isinstance(kernel, Identity):
-        later = torch.where(hood.mask[..., None], t - hood.happened[..., None], 0)  # (c, K, B)
-        psi = kernel(later).permute(3, 0, 1, 2)  # (H or 1, c, K, B)
-    node_psi = psi if attention.modulate in ("node", "both") else None
-    edge_psi = psi if attention.modulate in ("edge", "both") else None
-    logit = _times(edge_psi, edge_logit) + _times(node_psi, node_logit[..., None])
-    logit.masked_fill_(absent[..., None], torch.finfo(logit.dtype).min)
-    alpha = logit.softmax(dim=2).mul_(hood.mask[..., None])
-    edge_weight, node_weight = _times(edge_psi, alpha), _times(node_psi, alpha)
+    def _attend(
+        self, hood: Neighborhood, x: Tensor, message: Tensor, cosine: Tensor, sine: Tensor, age: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """What node and edge values are weighted with, ψ included."""
+        probe = self.attention.probe(hood.seeds)
+        of_time, of_message = torch.tensor_split(probe.edge, [self.encoder.dim], dim=2)  # (c, H, ·)
+        node_logit = torch.baddbmm(probe.constant[:, None], x, probe.node.transpose(1, 2))  # (c, K, H)
+        message_logit = torch.bmm(message, of_message.transpose(1, 2))
+        asked = of_time[:, None]  # (c, 1, H, T)
+        waves = torch.cat((asked * cosine[:, :, None], asked * -sine[:, :, None]), dim=3)  # (c, K, H, 2T)
+        edge_logit = (waves @ self.turn).add_(message_logit[..., None])  # (c, K, H, B)
 
-    # Values that do not depend on the time: one row for each (head, event), weighted and summed at once.
-    node_value = torch.einsum("hid,ckd->chki", weights.node, x) + weights.node_bias[:, None]
-    message_value = torch.einsum("hir,ckr->chki", weights.message, message)
-    rows = heads * slots
-    hidden = torch.bmm(_by_query(node_weight, c, rows, queries), node_value.reshape(c, rows, -1))
-    hidden.baddbmm_(_by_query(edge_weight, c, rows, queries), message_value.reshape(c, rows, -1))
-    hidden += (hood.seeds @ weights.skip.T + weights.skip_bias)[:, None]
+        psi, modulate = self._psi(hood, age), self.attention.modulate  # (c, K, H or 1, B)
+        node_psi = psi if modulate in ("node", "both") else None
+        edge_psi = psi if modulate in ("edge", "both") else None
+        nowhere = torch.finfo(edge_logit.dtype).min
+        node_part = _times(node_psi, node_logit[..., None]).masked_fill(~hood.mask[..., None, None], nowhere)
+        alpha = (edge_logit if edge_psi is None else edge_logit.mul_(edge_psi)).add_(node_part).softmax(dim=1)
+        return _times(node_psi, alpha), _times(edge_psi, alpha)
 
-    for head in range(heads):
-        weight = edge_weight[head].transpose(1, 2)  # (c, B, K)
-        turned = torch.bmm(weight, cosine).mul_(turn[:, : encoder.dim])
-        turned -= torch.bmm(weight, sine).mul_(turn[:, encoder.dim :])  # (c, B, T)
-        flat = hidden.view(c * queries, -1)
-        flat.addmm_(turned.view(c * queries, -1), weights.time[head].T)
-    return hidden
+    def _psi(self, hood: Neighborhood, age: Tensor) -> Tensor | None:
+        if isinstance(self.kernel, Identity):
+            return None
+        terms = self.kernel.exponentials()
+        if terms is None or int(age.min()) < 0:  # the age of an event after the query counts as 0
+            later = torch.where(hood.mask[..., None], self.t - hood.happened[..., None], 0)  # (c, K, B)
+            psi: Tensor = self.kernel(later)
+            return psi.transpose(2, 3)
+        fallen = torch.exp(-terms.rate * age[..., None, None]) * terms.weight  # (c, K, H or 1, M)
+        falls = torch.exp(-terms.rate[..., None] * (self.t - self.start))  # (H or 1, M, B)
+        product = fallen.to(self.turn.dtype)[..., None] * falls.to(self.turn.dtype)  # (c, K, H or 1, M, B)
+        return product.sum(3).add_(terms.constant.to(product.dtype)[:, None])
 
 
 def _times(psi: Tensor | None, values: Tensor) -> Tensor:
     return values if psi is None else psi * values
-
-
-def _by_query(weight: Tensor, c: int, rows: int, queries: int) -> Tensor:
-    """(H, c, K, B) → (c, B, H·K)."""
-    return weight.permute(1, 3, 0, 2).reshape(c, queries, rows)
