@@ -21,7 +21,7 @@ from keat.cli import main
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
-RUN_HERE = [ROOT / "docs" / f"{name}.md" for name in ("guide", "protocol", "datasets", "cli")]
+RUN_HERE = [ROOT / "docs" / f"{name}.md" for name in ("guide", "protocol", "datasets", "cli", "tgn")]
 
 
 def blocks(page: Path, language: str) -> list[str]:
