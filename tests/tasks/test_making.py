@@ -146,6 +146,9 @@ def test_official_negatives_need_trust(random_stream: MakeStream, data_folder: P
     task = ranking(make_task(data, negatives="official", trust_pickle=True))
     assert isinstance(task.candidates, OwnCandidates)
     assert np.asarray(task.candidates.negatives).tolist() == [[8, 9]] * len(data.test)
+    assert ranking(make_task(data, trust_pickle=True)).candidates.width == 3  # at hand and trusted: used
+    with pytest.warns(Notice, match="for the leaderboard's own.* add --trust-pickle"):
+        assert ranking(make_task(data)).candidates.width == 13
 
 
 def test_positives_without_a_rival_are_pointed_out() -> None:

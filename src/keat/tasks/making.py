@@ -122,6 +122,15 @@ def _candidates(
     if strategy is None and usual is not None:
         strategy, usual_number = usual
         number = usual_number if number is None else number
+        if strategy != "all" and negative_file(dataset.name, split) is not None:
+            if trust_pickle:
+                return _official(dataset, part, split, trust_pickle)
+            warnings.warn(
+                f"Negatives are drawn the way TGB draws them; for the leaderboard's own, which came with "
+                f"{dataset.name} as a pickle file, add --trust-pickle.",
+                Notice,
+                stacklevel=4,
+            )
     if strategy is None:
         strategy = "all" if number is None and len(catalogue) <= LARGEST_CATALOGUE else "hist-rnd"
     _require_strategy("link-ranking", strategy)
