@@ -11,12 +11,14 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from keat.attention import Attention, KernelizedAttention, Modulate, NeighborFeatures
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
 from keat.models.contract import LinkModel, Queries
+from keat.models.edge_mixing import Edges, mix_edges
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
 from keat.state.event_log import EventLog
@@ -185,6 +187,9 @@ class TGN(nn.Module, LinkModel):
     def embed(self, nodes: Tensor, t: Tensor | None = None) -> Tensor:
         """Embeddings (n, d) of nodes, at times ``t`` where Δ is measured from the query."""
         hood, last_update = self._neighborhood(nodes)
+        if hood.x.device.type == "cpu" and hood.x.dtype in (torch.float32, torch.float64):
+            sums = mix_edges(self.attention.probe(hood.seeds), self._edges(hood, last_update, t))
+            return self.attention.combine(hood.seeds, *sums)
         z: Tensor = self.attention(hood.seeds, self._features(hood, last_update, t))
         return z
 
@@ -222,6 +227,27 @@ class TGN(nn.Module, LinkModel):
             event=hood.event,
         )
 
+    def _edges(self, hood: Neighborhood, last_update: Tensor, t: Tensor | None) -> Edges:
+        """`_features` of the slots that hold an event, one after the other."""
+        slot = torch.nonzero(hood.mask.flatten())[:, 0]
+        row, event = hood.index.flatten()[slot], hood.event.flatten()[slot]
+        now = last_update[row] if t is None else t[slot // hood.mask.shape[1]]
+        age = now - hood.happened.flatten()[slot]
+        ones = hood.x.new_ones(len(slot), self.config.heads)
+        psi = ones if isinstance(self.kernel, Identity) else self.kernel(age).expand_as(ones)
+        modulate = self.config.modulate
+        return Edges(
+            first=functional.pad(hood.mask.sum(dim=1).cumsum(0), (1, 0)),
+            x=hood.x,
+            row=row,
+            time=self.time_encoder(age),
+            message=self.log.features,
+            event=event,
+            psi_node=psi if modulate in ("node", "both") else ones,
+            psi_edge=psi if modulate in ("edge", "both") else ones,
+            keep=functional.dropout(ones, self.config.dropout, self.training),
+        )
+
     # -- scores --------------------------------------------------------------------------------------
 
     def score(self, queries: Queries) -> Tensor:
@@ -257,14 +283,16 @@ class TGN(nn.Module, LinkModel):
         return torch.cat([self._score_own(*piece) for piece in pieces])
 
     def _score_own(self, src: Tensor, t: Tensor, candidates: Tensor) -> Tensor:
-        both = torch.cat((src[:, None], candidates), dim=1)  # (B, 1 + C)
+        both = torch.cat((src, candidates.flatten()))
         if self.config.delta == "neighbor":
             nodes, place = torch.unique(both, return_inverse=True)
-            z = self.embed(nodes).index_select(0, place.flatten())
+            z = self.embed(nodes)
         else:
-            z = self.embed(both.flatten(), t.repeat_interleave(both.shape[1]))
-        z = z.view(*both.shape, -1)
-        return self.predictor.own(self.predictor.lin_src(z[:, 0]), self.predictor.lin_dst(z[:, 1:]))
+            z = self.embed(both, torch.cat((t, t.repeat_interleave(candidates.shape[1]))))
+            place = torch.arange(len(both), device=both.device)
+        sources, others = (z.index_select(0, part) for part in torch.tensor_split(place, [len(src)]))
+        others = self.predictor.lin_dst(others).view(*candidates.shape, -1)
+        return self.predictor.own(self.predictor.lin_src(sources), others)
 
     def _score_shared(self, src: Tensor, candidates: Tensor, key: object) -> Tensor:
         """One list for all: a candidate is embedded once, and again only when something it sees changed."""

@@ -1,4 +1,4 @@
-"""One way to compile the few loops that array operations cannot express."""
+"""Two ways to compile the few loops that array operations cannot express, or are slow at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def compiled(function: F) -> F:
     """Compile to machine code on first use, kept on disk for the next process where possible."""
+    return _compile(function)
+
+
+def compiled_sums(function: F) -> F:
+    """The same for float sums whose terms may be taken in any order, which vector instructions need.
+
+    The order is that of the machine code: the same in every run on a machine, maybe another on another.
+    """
+    return _compile(function, fastmath={"reassoc", "contract", "nsz"})
+
+
+def _compile(function: F, **options: Any) -> F:
     try:
-        return cast(F, numba.njit(cache=True, nogil=True)(function))
+        return cast(F, numba.njit(cache=True, nogil=True, **options)(function))
     except RuntimeError:  # no writable place for the cache: compile in every process instead
-        return cast(F, numba.njit(nogil=True)(function))
+        return cast(F, numba.njit(nogil=True, **options)(function))

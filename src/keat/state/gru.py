@@ -12,10 +12,12 @@ from torch.autograd.function import once_differentiable
 aten = torch.ops.aten
 
 
-def update_with_message(gru: nn.GRUCell, before: Tensor, rest: Tensor, encoded: Tensor) -> Tensor:
-    """GRU([s ‖ rest ‖ φ], s) of states s (n, M); only φ of its inputs can have a gradient."""
+def update_with_message(
+    gru: nn.GRUCell, before: Tensor, other: Tensor, features: Tensor, encoded: Tensor
+) -> Tensor:
+    """GRU([s ‖ other ‖ features ‖ φ], s) of states s (n, M); only φ of its inputs can have a gradient."""
     after: Tensor = _MessageGRU.apply(  # type: ignore[no-untyped-call]
-        before, rest, encoded, gru.weight_ih, gru.weight_hh, gru.bias_ih, gru.bias_hh
+        before, other, features, encoded, gru.weight_ih, gru.weight_hh, gru.bias_ih, gru.bias_hh
     )
     return after
 
@@ -40,7 +42,8 @@ class _MessageGRU(torch.autograd.Function):
     def forward(
         ctx: Any,
         before: Tensor,  # (n, M)
-        rest: Tensor,
+        other: Tensor,
+        features: Tensor,
         encoded: Tensor,
         weight: Tensor,  # (3M, x)
         hidden_weight: Tensor,  # (3M, M)
@@ -49,7 +52,7 @@ class _MessageGRU(torch.autograd.Function):
     ) -> Tensor:
         dim = before.shape[1]
         with torch.autocast(before.device.type, enabled=False):
-            message = torch.cat((before, rest, encoded), dim=1)
+            message = torch.cat((before, other, features, encoded), dim=1)
             summed, summed_bias = weight.clone(), bias.clone()
             summed[: 2 * dim, :dim] += hidden_weight[: 2 * dim]
             summed_bias[: 2 * dim] += hidden_bias[: 2 * dim]
@@ -70,13 +73,13 @@ class _MessageGRU(torch.autograd.Function):
         grad_gates = torch.empty_like(gates)
         grad_reset, grad_update, grad_new = grad_gates.chunk(3, dim=1)
         with torch.autocast(grad.device.type, enabled=False):
-            grad_new.copy_(aten.tanh_backward(grad - grad * update, new))
-            grad_reset.copy_(aten.sigmoid_backward(grad_new * hidden_new, reset))
-            grad_update.copy_(aten.sigmoid_backward(grad * (before - new), update))
+            aten.tanh_backward(grad - grad * update, new, grad_input=grad_new)
+            aten.sigmoid_backward(grad_new * hidden_new, reset, grad_input=grad_reset)
+            aten.sigmoid_backward(grad * (before - new), update, grad_input=grad_update)
             grad_hidden_new = grad_new * reset
             grad_weight, grad_bias = grad_gates.T @ message, grad_gates.sum(0)
             grad_hidden_weight = torch.cat((grad_weight[: 2 * dim, :dim], grad_hidden_new.T @ before))
             grad_hidden_bias = torch.cat((grad_bias[: 2 * dim], grad_hidden_new.sum(0)))
-            wanted = ctx.needs_input_grad[2]
+            wanted = ctx.needs_input_grad[3]
             grad_encoded = grad_gates @ weight[:, -ctx.encoded_dim :] if wanted else None
-        return None, None, grad_encoded, grad_weight, grad_hidden_weight, grad_bias, grad_hidden_bias
+        return None, None, None, grad_encoded, grad_weight, grad_hidden_weight, grad_bias, grad_hidden_bias

@@ -116,5 +116,6 @@ class NodeMemory(nn.Module):
         self, nodes: Tensor, event: Tensor, before: Tensor, last_update: Tensor, log: EventLog
     ) -> Tensor:
         other = self.memory.index_select(0, log.other_end(event, nodes))
-        rest = torch.cat((other, log.features.index_select(0, event)), dim=1)
-        return update_with_message(self.gru, before, rest, self.time_encoder(log.t[event] - last_update))
+        features = log.features.index_select(0, event)
+        encoded = self.time_encoder(log.t[event] - last_update)
+        return update_with_message(self.gru, before, other, features, encoded)
