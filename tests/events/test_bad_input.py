@@ -122,7 +122,9 @@ FILES = [
     bad("cut Parquet", cut_parquet, r"events\.parquet is not a readable Parquet file .* again"),
     bad("not Arrow", csv(HEADER + GOOD, "events.arrow"), r"events\.arrow is not a readable Arrow file"),
     bad("not UTF-8", csv(b"src,dst,t\n\xff\xfe,b,1\n"), r"column 'src', data row 1: the text is not UTF-8"),
-    bad("other folder", lambda folder: folder, r"is not a complete keat stream"),
+    bad("other folder", lambda folder: folder, r"is a folder, but not one written by .*save; give a file or"),
+    bad("options for another folder", lambda folder: folder, r"but not one written by", src="u"),
+    bad("empty path", lambda _: "", r"The path of the events is empty; give a file or a folder"),
     bad(
         "folder with a hole",
         incomplete_folder,

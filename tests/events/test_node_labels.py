@@ -34,6 +34,14 @@ def test_a_slice_is_a_view_with_its_own_rows() -> None:
         LABELS[::2]
 
 
+def test_sorting_is_checked_when_built_and_not_in_every_slice() -> None:
+    t = LABELS.t.copy()
+    labels = NodeLabels(t, LABELS.node, LABELS.indptr, LABELS.classes, LABELS.weights, 3)
+    t[0] = 9  # behind the back of the read-only view: a slice that looked would complain
+    assert labels[:2].t.tolist() == [9, 5]
+    assert not labels[:2].t.flags.writeable
+
+
 @pytest.mark.parametrize(("time", "rows"), [(1, 0), (2, 1), (4, 1), (5, 3), (9, 3)])
 def test_up_to_a_time(time: int, rows: int) -> None:
     assert len(LABELS.up_to(time)) == rows

@@ -1,3 +1,5 @@
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -30,6 +32,19 @@ def test_large_times_split_like_small_ones() -> None:
     times = np.arange(1000)
     late = EventStream.from_arrays(times % 7, times % 5, times + 4_000_000_000_000_000_000, unit="ns")
     assert split(late).sizes == {"train": 700, "val": 150, "test": 150}
+
+
+def test_years_of_nanoseconds_split_exactly() -> None:
+    """Three years before the busy end, so that times since the first event do not fit a float64 either."""
+    n, three_years = 1000, 3 * 365 * 86_400 * 10**9
+    times = np.append(0, three_years + 3 * np.arange(n - 1))
+    parts = split(EventStream.from_arrays(np.zeros(n, int), np.ones(n, int), times, unit="ns"))
+    ends = []
+    for hundredths in (70, 85):
+        below, rest = divmod(hundredths * (n - 1), 100)
+        quantile = Fraction(int(times[below])) + Fraction(int(times[below + 1] - times[below]) * rest, 100)
+        ends.append(sum(time <= quantile for time in times.tolist()))
+    assert list(parts.sizes.values()) == [ends[0], ends[1] - ends[0], n - ends[1]]
 
 
 def test_parts_are_views_in_order(random_stream: MakeStream) -> None:

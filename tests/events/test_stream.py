@@ -162,6 +162,19 @@ def test_a_slice_is_a_view_of_the_whole() -> None:
         stream[::2]
 
 
+def test_events_are_not_taken_one_by_one() -> None:
+    stream: Any = full_stream()
+    with pytest.raises(TypeError, match=r"a stream is sliced, as stream\[a:b\]"):
+        stream[5]
+    with pytest.raises(TypeError, match="not indexed or iterated"):
+        list(stream)
+
+
+def test_no_folder_at_all_is_not_opened(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"There is no folder .*nowhere; give one written by"):
+        EventStream.open(tmp_path / "nowhere")
+
+
 def test_a_slice_of_the_past_has_no_label_of_the_future() -> None:
     times = [(len(part), part.node_labels.t.tolist()) for part in full_stream().blocks(2) if part.node_labels]
     assert times == [(2, [1]), (2, [1, 5]), (2, [1, 5, 9])]

@@ -50,14 +50,13 @@ class NodeLabels:
         if step != 1:
             raise ValueError("node labels are sliced in steps of 1")
         stop = max(start, stop)
-        return NodeLabels(
-            self.t[start:stop],
-            self.node[start:stop],
-            self.indptr[start : stop + 1],
-            self.classes,
-            self.weights,
-            self.num_classes,
-        )
+        run = object.__new__(NodeLabels)  # rows of sorted rows are sorted: nothing to check again
+        for column in ("classes", "weights", "num_classes"):
+            object.__setattr__(run, column, getattr(self, column))
+        object.__setattr__(run, "t", self.t[start:stop])
+        object.__setattr__(run, "node", self.node[start:stop])
+        object.__setattr__(run, "indptr", self.indptr[start : stop + 1])
+        return run
 
     @classmethod
     def from_long(

@@ -16,6 +16,7 @@ from keat.events.columns import Column
 from keat.events.dense_ids import dense_ids
 from keat.events.feature_columns import map_features, read_features, read_labels
 from keat.events.files import Source, open_file, open_frame
+from keat.events.saving import require_saved
 from keat.events.stream import EventStream
 from keat.events.time_column import read_time
 from keat.events.units import TimeUnit, require_unit
@@ -60,8 +61,11 @@ def read_events(
     if unit is not None:
         require_unit(unit)
     if isinstance(source, str | Path):
+        if source == "":
+            raise InputError("The path of the events is empty; give a file or a folder.")
         path = Path(source).expanduser()
         if path.is_dir():
+            require_saved(path)
             if bipartite or any(option is not None for option in (src, dst, time, features, label, unit)):
                 raise InputError(f"{path} is a saved stream, whose columns are settled; give only its path.")
             stream = EventStream.open(path)

@@ -37,7 +37,18 @@ def save_folder(folder: Path, columns: Columns, ids: IdMap, meta: Mapping[str, A
         (unfinished / META).write_text(json.dumps(about, indent=1))
 
 
+def require_saved(folder: Path) -> None:
+    """``folder`` is one that `save_folder` wrote, whole or not."""
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}; give one written by EventStream.save.")
+    if not (folder / META).exists():
+        raise InputError(
+            f"{folder} is a folder, but not one written by EventStream.save; give a file or such a folder."
+        )
+
+
 def open_folder(folder: Path) -> tuple[Columns, IdMap, dict[str, Any]]:
+    require_saved(folder)
     try:
         meta: dict[str, Any] = json.loads((folder / META).read_text())
         if meta["format"] != FORMAT:

@@ -49,7 +49,7 @@ def _count_up_to_quantile(stream: EventStream, q: float) -> int:
         return 0
     position = q * (len(stream) - 1)
     below = int(position)
-    start, low, high = (int(stream.t[row]) for row in (0, below, min(below + 1, len(stream) - 1)))
-    # From the first event on: nanoseconds since 1970 do not fit a float64.
-    quantile = (low - start) + (high - low) * (position - below)
-    return int(np.searchsorted(stream.t, start + int(quantile), side="right"))
+    low, high = (int(stream.t[row]) for row in (below, min(below + 1, len(stream) - 1)))
+    # Only the step between two events is ever a float64: months of nanoseconds do not fit one.
+    quantile = low + int((high - low) * (position - below))
+    return int(np.searchsorted(stream.t, quantile, side="right"))

@@ -59,6 +59,10 @@ class EventStream:
 
     def __getitem__(self, rows: slice) -> EventStream:
         """``stream[a:b]``: a view of consecutive events."""
+        if not isinstance(rows, slice):  # also what a for loop over a stream comes to
+            raise TypeError(
+                "a stream is sliced, as stream[a:b] or stream.blocks(size), not indexed or iterated"
+            )
         start, stop, step = rows.indices(len(self))
         if step != 1:
             raise ValueError("a stream is sliced in steps of 1")
