@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from keat.errors import InputError
-from keat.events import EventStream, read_events
+from keat.events import EventStream, IdMap, read_events
 
 HEADER = "src,dst,t,x\n"
 GOOD = "a,b,1,0.5\nb,c,2,1.5\nc,a,3,2.5\n"
@@ -239,7 +239,17 @@ ARRAYS: list[tuple[dict[str, Any], str]] = [
     ({"t": [1, 2, 3]}, r"'src' of events has 2 rows but 't' has 3"),
     ({"labels": [1]}, r"'labels' of events has 1 rows but 't' has 2"),
     ({"features": np.array([[1.0], [np.nan]])}, r"'features' of events is nan at row 2"),
-    ({"node_features": np.array([[np.inf]])}, r"'node_features' of events is inf at row 1"),
+    ({"features": [[1.0], [1e39]]}, r"'features' of events is inf at row 2"),
+    ({"features": [1.0, 2.0]}, r"'features' of events must be a matrix with one row each, not shape \(2,\)"),
+    ({"features": [["a"], ["b"]]}, r"'features' of events must be a matrix of numbers \(could not convert"),
+    ({"features": [[1.0]]}, r"'features' of events has 1 rows but there are 2 events"),
+    ({"node_features": [[1.0], [np.inf]]}, r"'node_features' of events is inf at row 2"),
+    ({"node_features": [[1.0]]}, r"'node_features' of events has 1 rows but there are 2 nodes"),
+    ({"ids": IdMap.identity(3)}, r"'ids' of events has 3 labels but there are 2 nodes"),
+    ({"src": [[0], [1]]}, r"'src' of events must have one value an event, not shape \(2, 1\)"),
+    ({"t": 5}, r"'t' of events must have one value an event, not shape \(\)"),
+    ({"labels": 5}, r"'labels' of events must have one value an event, not shape \(\)"),
+    ({"src": []}, r"'src' of events has 0 rows but 't' has 2"),
     ({"num_nodes": 1}, r"events names node 1 but is said to have 1 nodes"),
     ({"src": [0, 2**40]}, r"Node ids of events go up to 1099511627776; make them dense"),
     ({"unit": "fortnight"}, r"Unknown time unit 'fortnight'"),

@@ -212,6 +212,19 @@ def test_arrays_given_stay_the_callers_and_writable() -> None:
     assert t.flags.writeable
 
 
+def test_lists_will_do_for_every_array() -> None:
+    stream = EventStream.from_arrays([0, 1], [1, 0], [1, 2], [[1], [2]], node_features=[[0.5], [1.5]])
+    assert stream.features.dtype == np.float32
+    assert stream.features.tolist() == [[1], [2]]
+    assert stream.node_features is not None
+    assert stream.node_features.dtype == np.float32
+
+
+def test_no_events_are_a_stream_too() -> None:
+    stream = EventStream.from_arrays([], [], [])
+    assert (len(stream), stream.num_nodes, stream.features.shape) == (0, 0, (0, 0))
+
+
 def test_unsorted_arrays_are_sorted_with_a_notice() -> None:
     with pytest.warns(Notice, match="log was not in time order .data row 2 is the first"):
         stream = EventStream.from_arrays([0, 1, 2], [1, 2, 0], [4, 3, 4], name="log")

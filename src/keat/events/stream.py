@@ -107,12 +107,12 @@ class EventStream:
         src: npt.ArrayLike,
         dst: npt.ArrayLike,
         t: npt.ArrayLike,
-        features: npt.NDArray[np.float32] | None = None,
+        features: npt.ArrayLike | None = None,
         *,
         num_nodes: int | None = None,
         unit: TimeUnit = "s",
         labels: npt.ArrayLike | None = None,
-        node_features: npt.NDArray[np.float32] | None = None,
+        node_features: npt.ArrayLike | None = None,
         node_labels: NodeLabels | None = None,
         ids: IdMap | None = None,
         name: str = "events",
@@ -121,15 +121,12 @@ class EventStream:
         require_unit(unit)
         checked = {c: _counts(name, c, array) for c, array in (("src", src), ("dst", dst), ("t", t))}
         n = len(checked["t"])
-        if features is None:
-            features = np.zeros((n, 0), dtype=np.float32)
-        label_array = None if labels is None else np.asarray(labels)
-        for column, array in (*checked.items(), ("features", features), ("labels", label_array)):
+        label_array = None if labels is None else _vector(name, "labels", labels)
+        for column, array in (*checked.items(), ("labels", label_array)):
             if array is not None and len(array) != n:
                 raise InputError(f"'{column}' of {name} has {len(array)} rows but 't' has {n}.")
-        _require_finite(name, "features", features)
-        if node_features is not None:
-            _require_finite(name, "node_features", node_features)
+        if features is None:
+            features = np.zeros((n, 0), dtype=np.float32)
         largest = max(int(checked[side].max(initial=-1)) for side in ("src", "dst"))
         num_nodes = largest + 1 if num_nodes is None else num_nodes
         if largest >= num_nodes:
@@ -138,16 +135,20 @@ class EventStream:
             raise InputError(
                 f"Node ids of {name} go up to {largest}; make them dense, 0 to the number of nodes."
             )
+        if ids is not None and len(ids) != num_nodes:
+            raise InputError(f"'ids' of {name} has {len(ids)} labels but there are {num_nodes} nodes.")
         unsorted = cls(
             src=checked["src"].astype(np.int32, copy=False),
             dst=checked["dst"].astype(np.int32, copy=False),
             t=checked["t"].astype(np.int64, copy=False),
-            features=features.astype(np.float32, copy=False),
+            features=_matrix(name, "features", features, n, "events"),
             num_nodes=num_nodes,
             ids=ids if ids is not None else IdMap.identity(num_nodes),
             unit=unit,
             labels=label_array,
-            node_features=node_features,
+            node_features=None
+            if node_features is None
+            else _matrix(name, "node_features", node_features, num_nodes, "nodes"),
             node_labels=node_labels,
             name=name,
         )
@@ -210,7 +211,9 @@ class EventStream:
 
 def _counts(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[np.integer]:
     """``values`` as an array of whole numbers from 0."""
-    array = np.asarray(values)
+    array = _vector(name, column, values)
+    if len(array) == 0:
+        return array.astype(np.int64)
     if not np.issubdtype(array.dtype, np.integer):
         raise InputError(f"'{column}' of {name} must hold integers, not {array.dtype}.")
     outside = (array < 0) | (array > np.iinfo(np.int64).max)
@@ -222,7 +225,27 @@ def _counts(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[np.int
     return array
 
 
-def _require_finite(name: str, column: str, matrix: npt.NDArray[np.float32]) -> None:
+def _vector(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise InputError(f"'{column}' of {name} must have one value an event, not shape {array.shape}.")
+    return array
+
+
+def _matrix(name: str, column: str, values: npt.ArrayLike, rows: int, of: str) -> npt.NDArray[np.float32]:
+    """``values`` as finite float32, one row for each of the ``rows`` events or nodes."""
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is found below
+            matrix = np.asarray(values, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"'{column}' of {name} must be a matrix of numbers ({error}).") from error
+    if matrix.ndim != 2:
+        raise InputError(
+            f"'{column}' of {name} must be a matrix with one row each, not shape {matrix.shape}."
+        )
+    if len(matrix) != rows:
+        raise InputError(f"'{column}' of {name} has {len(matrix)} rows but there are {rows} {of}.")
     if (bad := first_not_finite(matrix)) is not None:
         row, position = bad
         raise InputError(f"'{column}' of {name} is {matrix[row, position]} at row {row + 1}; fill it in.")
+    return matrix
