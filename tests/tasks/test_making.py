@@ -15,12 +15,10 @@ from keat.datasets.loading import Dataset, load
 from keat.datasets.registry import DATASETS
 from keat.errors import InputError, Notice, UnknownNameError
 from keat.events import EventStream
-from keat.models.registry import create_link_model
 from keat.tasks import making
 from keat.tasks.candidates import OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.making import make_task
-from keat.training.evaluate import evaluate
 
 
 @pytest.fixture
@@ -121,10 +119,10 @@ def test_sampled_negatives_of_a_named_dataset_are_kept(
     data = named(random_stream(3, events=600, times=400), "tgbl-coin")
     first = ranking(make_task(data, number=4, seed=7)).candidates
     assert isinstance(first, OwnCandidates)
-    assert sorted(path.name for path in (data_folder / "tgbl-coin" / "negatives").iterdir()) == [
-        "test-hist-rnd-4-seed7-lengths.npy",
-        "test-hist-rnd-4-seed7.npy",
-    ]
+    (kept,) = (data_folder / "tgbl-coin" / "negatives").iterdir()  # one folder, whole, nothing beside it
+    assert kept.name.startswith("test-hist-rnd-4-seed7-")
+    other = named(random_stream(9, events=600, times=400), "tgbl-coin")  # the same name, other data
+    assert len(ranking(make_task(other, number=4, seed=7))) == len(other.test)
     monkeypatch.setattr(making, "sample_negatives", None)  # now they have to come from the folder
     again = ranking(make_task(data, number=4, seed=7)).candidates
     assert isinstance(again, OwnCandidates)
@@ -151,13 +149,35 @@ def test_official_negatives_need_trust(random_stream: MakeStream, data_folder: P
         assert ranking(make_task(data)).candidates.width == 13
 
 
+def test_a_folder_that_cannot_be_written_costs_only_memory(
+    random_stream: MakeStream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("KEAT_DATA", str(tmp_path / "file"))
+    data = named(random_stream(3, events=600, times=400), "tgbl-coin")
+    with pytest.warns(Notice, match="kept in memory instead"):
+        assert ranking(make_task(data, number=4)).candidates.width == 5
+
+
+def test_the_datasets_own_number_goes_with_its_own_strategy(
+    random_stream: MakeStream, data_folder: Path
+) -> None:
+    data = named(random_stream(3, events=900, destinations=60, times=400), "tgbl-coin")
+    assert data_folder.exists()
+    assert ranking(make_task(data, negatives="hist-rnd")).candidates.width == 21
+    with pytest.raises(InputError, match=r"put tgbl-coin_test_ns_v2.pkl, .* into .*raw"):
+        make_task(data, negatives="official")
+
+
 def test_positives_without_a_rival_are_pointed_out() -> None:
+    """Ten times everybody meets everybody; in the second stream, the last meeting does not take place."""
     everybody = [(a, b) for a in range(3) for b in range(3, 7)]
     src, dst = np.tile(np.array(everybody).T, 10)
-    stream = EventStream.from_arrays(src, dst, np.repeat(np.arange(10), 12))
-    with pytest.warns(Notice, match=r"12 of 12 positives have no negative.* they count as rank 1"):
-        task = make_task(Dataset(stream))
-    assert evaluate(create_link_model("edgebank", stream), task).metrics["mrr"] == 1
+    t = np.repeat(np.arange(10), 12)
+    with pytest.raises(InputError, match=r"nothing to rank in .*: no positive has a negative"):
+        make_task(Dataset(EventStream.from_arrays(src, dst, t)))
+    with pytest.warns(Notice, match=r"8 of 11 positives have no negative.* they count as rank 1"):
+        make_task(Dataset(EventStream.from_arrays(src[:-1], dst[:-1], t[:-1])))
 
 
 def test_wikipedia_has_999_negatives_but_for_two_events_of_each_split(shared_file: FindFile) -> None:

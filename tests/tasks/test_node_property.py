@@ -1,12 +1,17 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import ndcg_score
 
 from conftest import MakeStream
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
-from keat.models.registry import create_node_model
+from keat.models.registry import NODE_MODELS, create_node_model
 from keat.tasks.making import make_task
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.script import Ask, Observe, Reveal
@@ -77,6 +82,38 @@ def test_no_event_after_the_label_time_is_seen_first() -> None:
             case Reveal():
                 assert latest <= int(line.labels.t[0])
     assert asked == len(task) > 0
+
+
+@pytest.mark.parametrize("name", NODE_MODELS)
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1000), row=st.integers(0, 119))
+def test_changing_the_future_never_changes_a_score(name: str, seed: int, row: int) -> None:
+    """Another world after time T, and other labels at T: what is said about T stays the same."""
+    data, rng = labelled(), np.random.default_rng(seed)
+    labels = data.stream.node_labels
+    assert labels is not None
+    now = int(labels.t[row])
+    later, unknown = data.stream.t > now, np.repeat(labels.t >= now, np.diff(labels.indptr))
+    other_labels = replace(labels, weights=np.where(unknown, rng.random(len(unknown)), labels.weights))
+    other = replace(
+        data.stream,
+        src=np.where(later, rng.integers(0, 6, len(later)), data.stream.src).astype(np.int32),
+        dst=np.where(later, rng.integers(6, 20, len(later)), data.stream.dst).astype(np.int32),
+        node_labels=other_labels,
+    )
+    scores = []
+    for stream in (data.stream, other):
+        assert stream.node_labels is not None
+        model = create_node_model(name, data.train)
+        for line in NodeProperty(stream, stream.node_labels, 0, len(labels)).script(7):
+            match line:
+                case Observe():
+                    model.observe(line.events)
+                case Reveal():
+                    model.observe_labels(line.labels)
+                case Ask() if line.queries[0].t[0] == now:
+                    scores.append(model.score(line.queries[0]))  # type: ignore[arg-type]
+    assert torch.equal(*scores)
 
 
 def test_splits_of_labels_do_not_overlap() -> None:

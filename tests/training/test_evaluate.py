@@ -5,8 +5,10 @@ from tgb.linkproppred.evaluate import Evaluator
 
 from conftest import FindFile, MakeStream
 from keat.datasets.loading import load
+from keat.errors import KeatError
 from keat.events.splitting import split
 from keat.models.contract import Queries
+from keat.models.heuristics import EdgeBank
 from keat.models.registry import LINK_MODELS, create_link_model
 from keat.tasks.candidates import SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
@@ -77,6 +79,21 @@ def test_classification_asks_true_and_false_at_the_same_time(random_stream: Make
     assert result.outcomes.shape == (len(parts.test), 2)
     assert result.outcomes[:, 1].sum() == 0  # node 0 is never a destination
     assert result.metrics["auc"] == pytest.approx(0.5 + result.outcomes[:, 0].mean().item() / 2)
+
+
+@pytest.mark.parametrize("negatives", ["all", "random"])
+def test_scores_that_are_not_numbers_are_refused(negatives: str, random_stream: MakeStream) -> None:
+    """Every comparison with NaN is false, so a broken model would rank first."""
+
+    class Broken(EdgeBank):
+        def score(self, queries: Queries) -> torch.Tensor:
+            scores = super().score(queries)
+            scores[-1, -1] = torch.nan
+            return scores
+
+    data = load(random_stream(5))
+    with pytest.raises(KeatError, match="scores that are not numbers"):
+        evaluate(Broken(data.train), make_task(data, negatives=negatives))  # type: ignore[arg-type]
 
 
 def test_progress_is_told_to_the_end(random_stream: MakeStream) -> None:

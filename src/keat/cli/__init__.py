@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated
@@ -47,6 +48,9 @@ def main() -> None:
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # torch's waiting threads leave the core to others
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks σ shows a question mark
     show_notices()
     try:
         app(arguments, prog_name="keat")  # leaves by SystemExit: 0, or 2 after a usage error

@@ -19,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 from keat.errors import Notice
 
@@ -28,7 +29,7 @@ err = Console(stderr=True, highlight=False)
 
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object, on one line of standard output."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.write(json.dumps(value) + "\n")
 
 
 def print_table(
@@ -39,14 +40,14 @@ def print_table(
     text_columns: int = 1,
 ) -> None:
     """A table; the first ``text_columns`` columns are text, the others numbers."""
-    table = Table(title=title, title_justify="left")
+    table = Table(title=Text(title), title_justify="left")
     for position, column in enumerate(columns):
         table.add_column(column, justify="left" if position < text_columns else "right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(Text(cell) for cell in row))  # a node may be called "[bold]" or ":dog:"
     out.print(table)
     if caption:  # not the table's own caption, which would wrap at the table's width
-        out.print(caption, style="italic")
+        out.print(Text(caption), style="italic")
 
 
 def print_error(message: str) -> None:

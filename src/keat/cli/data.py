@@ -161,7 +161,10 @@ def _moment(stream: EventStream, row: int) -> str:
     seconds = t * SECONDS_PER[stream.unit]
     if stream.unit == "year" or seconds < 3e8:  # before 1980: a count from some start, not a date
         return f"{t:,} {stream.unit}" if stream.unit != "year" else str(t)
-    return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M")
+    try:
+        return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M")
+    except (ValueError, OverflowError, OSError):  # beyond the calendar: the unit is probably another
+        return f"{t:,} {stream.unit}"
 
 
 def _number(value: float) -> str:

@@ -119,7 +119,7 @@ def _looks_like_a_path(source: str) -> bool:
 def _number_of_events(text: str) -> int:
     try:
         number = int(float(text))
-    except ValueError:
+    except (ValueError, OverflowError):
         number = 0
     if number < 1:
         raise InputError(f"'{SIMULATED}:{text}' should name a number of events, like '{SIMULATED}:1000000'.")

@@ -53,7 +53,7 @@ def load_official_negatives(
         if not trust_pickle:
             raise InputError(
                 f"{path} is a pickle file, which can run any code when opened; if you trust where it came "
-                "from, say so with trust_pickle=True."
+                "from, say so with --trust-pickle (in Python trust_pickle=True)."
             )
         table = _unpickle(path)
         with writing(path.parent), tempfile.TemporaryDirectory(dir=path.parent) as scratch:

@@ -63,7 +63,7 @@ class EdgeBankWindow(EdgeBank):
             self.now = int(events.t[-1])
 
     def oldest_remembered(self) -> int:
-        return max(0, int(np.ceil(self.now - self.window)))
+        return max(0, self.now - int(self.window))  # t ≥ now - window, in whole numbers
 
 
 class GlobalRecency(LinkModel):

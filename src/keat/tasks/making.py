@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import tempfile
 import warnings
+from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from keat.datasets.cache import negative_file
+from keat.datasets.cache import negative_file, raw_folder
 from keat.datasets.folder import data_folder, writing
 from keat.datasets.loading import Dataset
 from keat.datasets.official_negatives import load_official_negatives
-from keat.errors import InputError, Notice, unknown_name
+from keat.errors import CacheError, InputError, Notice, unknown_name
 from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
@@ -82,12 +86,18 @@ def _require_strategy(kind: str, strategy: str) -> None:
 
 
 def _tell_of_walkovers(candidates: Candidates) -> None:
-    """On a coarse clock a source may meet every candidate at once, and nobody is left to rank against."""
+    """A source that meets every candidate at one time leaves nobody to rank against."""
     alone = int(np.count_nonzero(candidates.negatives_per_positive() == 0))
+    total = len(candidates.events)
+    if alone == total:
+        raise InputError(
+            f"There is nothing to rank in {candidates.events.name}: no positive has a negative, because each "
+            "source meets every destination at that very time; use another task or a finer clock."
+        )
     if alone:
         warnings.warn(
-            f"{alone:,} of {len(candidates.events):,} positives have no negative, because their source meets "
-            "every candidate at that very time; they count as rank 1, so these metrics say little.",
+            f"{alone:,} of {total:,} positives have no negative, because their source meets "
+            "every candidate at that very time; they count as rank 1.",
             Notice,
             stacklevel=3,
         )
@@ -119,9 +129,10 @@ def _candidates(
     catalogue = _id_range(dataset.stream) if official else np.unique(dataset.stream.dst)
     strategy: str | None = negatives
     usual = dataset.info.negatives if dataset.info and dataset.info.task == "link-ranking" else None
+    if usual is not None and strategy in (None, usual[0]):
+        number = usual[1] if number is None else number
     if strategy is None and usual is not None:
-        strategy, usual_number = usual
-        number = usual_number if number is None else number
+        strategy = usual[0]
         if strategy != "all" and negative_file(dataset.name, split) is not None:
             if trust_pickle:
                 return _official(dataset, part, split, trust_pickle)
@@ -149,9 +160,16 @@ def _candidates(
 def _official(
     dataset: Dataset, part: EventStream, split: Literal["val", "test"], trust_pickle: bool
 ) -> OwnCandidates:
-    path = negative_file(dataset.name, split) if dataset.info is not None else None
+    files = dataset.info.negative_files if dataset.info is not None else ()
+    if not files:
+        raise InputError(f"{dataset.name} has no official negatives; use all or hist-rnd instead.")
+    path = negative_file(dataset.name, split)
     if path is None:
-        raise InputError(f"{dataset.name} has no official negatives; use --negatives all or hist-rnd.")
+        missing = files[("val", "test").index(split)]
+        raise InputError(
+            f"The official negatives of {dataset.name} are not here; put {missing}, which is in its "
+            f"download, into {raw_folder(dataset.name)}."
+        )
     rows = load_official_negatives(path, part.src, part.dst, part.t, trust_pickle=trust_pickle)
     return OwnCandidates(part, *rows)
 
@@ -165,23 +183,40 @@ def _sampled(
     number: int,
     seed: int,
 ) -> OwnCandidates:
-    share = 0.5 if strategy == "hist-rnd" else 0.0
+    def draw(file: Path | None = None) -> OwnCandidates:
+        share = 0.5 if strategy == "hist-rnd" else 0.0
+        return sample_negatives(
+            dataset.train, part, catalogue, number, historical_share=share, seed=seed, file=file
+        )
 
     if dataset.info is None:
-        return sample_negatives(dataset.train, part, catalogue, number, historical_share=share, seed=seed)
-    # A named dataset keeps its matrix in the data folder, mapped into memory from then on.
-    folder = data_folder() / dataset.name / "negatives"
-    stem = f"{split}-{strategy}-{number}-seed{seed}"
-    matrix, lengths = folder / f"{stem}.npy", folder / f"{stem}-lengths.npy"
-    if not lengths.exists():  # written last, so that its presence says the matrix is whole
-        with writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            drawn = sample_negatives(
-                dataset.train, part, catalogue, number, historical_share=share, seed=seed, file=matrix
-            )
-            np.save(lengths.with_suffix(".part.npy"), drawn.lengths)
-            lengths.with_suffix(".part.npy").replace(lengths)
-    return OwnCandidates(part, np.load(matrix, mmap_mode="r"), np.load(lengths, mmap_mode="r"))
+        return draw()
+    # A named dataset keeps its matrix in the data folder, mapped into memory from then on. The name says
+    # of which data; a folder is moved in whole, so that two processes cannot disturb each other.
+    home = data_folder() / dataset.name / "negatives"
+    folder = home / f"{split}-{strategy}-{number}-seed{seed}-{_digest(dataset.train, part, catalogue)}"
+    if not folder.is_dir():
+        try:
+            with writing(home):
+                home.mkdir(parents=True, exist_ok=True)
+                with tempfile.TemporaryDirectory(dir=home) as scratch:
+                    made = Path(scratch) / "made"
+                    made.mkdir()
+                    np.save(made / "lengths.npy", draw(made / "negatives.npy").lengths)
+                    with contextlib.suppress(OSError):  # another process was quicker
+                        made.rename(folder)
+        except CacheError as error:
+            warnings.warn(f"{error} Negatives are kept in memory instead.", Notice, stacklevel=4)
+            return draw()
+    matrix, lengths = (np.load(folder / f"{file}.npy", mmap_mode="r") for file in ("negatives", "lengths"))
+    return OwnCandidates(part, matrix, lengths)
+
+
+def _digest(train: EventStream, part: EventStream, catalogue: npt.NDArray[np.int32]) -> str:
+    digest = hashlib.blake2b(digest_size=8)
+    for column in (train.src, train.dst, part.src, part.dst, part.t, catalogue):
+        digest.update(np.ascontiguousarray(column).data)
+    return digest.hexdigest()
 
 
 def _node_property(dataset: Dataset, part: EventStream) -> NodeProperty:

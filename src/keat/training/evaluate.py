@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import torch
 
+from keat.errors import KeatError
 from keat.models.contract import LinkModel, NodeModel
 from keat.tasks.link import LinkTask
 from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Reveal, Task
@@ -57,12 +58,14 @@ def _play(
 ) -> Evaluation:
     started = time.perf_counter()
     outcomes: list[torch.Tensor] = []
+    not_numbers: list[torch.Tensor] = []  # looked at once, at the end: a look waits for the device
     with torch.no_grad():
         for line in script:
             match line:
                 case Ask():
                     scores = [model.score(queries) for queries in line.queries]  # type: ignore[arg-type]
                     outcomes.append(task.outcome(line, scores))
+                    not_numbers += [torch.isnan(part).any() for part in scores]
                     if progress is not None:
                         progress(line.stop, len(task))
                 case Observe():
@@ -70,6 +73,8 @@ def _play(
                 case Reveal():
                     assert isinstance(model, NodeModel)
                     model.observe_labels(line.labels)
+        if torch.stack(not_numbers).any():  # no comparison with NaN holds, so it would rank first
+            raise KeatError(f"{model.name} gave scores that are not numbers; train it with a lower --lr.")
         result = torch.cat(outcomes)
         metrics = task.metrics(result)
     return Evaluation(metrics, result, len(task), time.perf_counter() - started)
