@@ -122,6 +122,18 @@ FILES = [
     bad("cut Parquet", cut_parquet, r"events\.parquet is not a readable Parquet file .* again"),
     bad("not Arrow", csv(HEADER + GOOD, "events.arrow"), r"events\.arrow is not a readable Arrow file"),
     bad("not UTF-8", csv(b"src,dst,t\n\xff\xfe,b,1\n"), r"column 'src', data row 1: the text is not UTF-8"),
+    bad("latin-1 header", csv("src,dst,t,größe\n".encode("latin-1")), r"events\.csv is not UTF-8 text; save"),
+    bad("UTF-16", csv((HEADER + GOOD).encode("utf-16")), r"events\.csv is not UTF-8 text; save it in UTF-8"),
+    bad("UTF-16 without a mark", csv((HEADER + GOOD).encode("utf-16-le")), r"events\.csv is not UTF-8 text"),
+    bad("latin-1 time", csv(b"src,dst,t\na,b,1\na,b,fr\xfch\n"), r"'t', data row 2: the text is not UTF-8"),
+    bad(
+        "latin-1 label", csv(b"src,dst,t,y\na,b,1,\xfc\n"), r"'y', data row 1: the text is not UTF", label="y"
+    ),
+    bad("no header", csv("\n\n"), r"events\.csv is empty; write or download it again"),
+    bad("nothing zipped", csv(gzip.compress(b""), "events.csv.gz"), r"events\.csv\.gz is empty; write or"),
+    bad("semicolons", csv("src;dst;t\n1;2;3\n"), r"events\.csv are separated by semicolons, not by commas"),
+    bad("tabs in .csv", csv("src\tdst\tt\n1\t2\t3\n"), r"separated by tabs, not by commas; save it"),
+    bad("commas in .tsv", csv(HEADER, "events.tsv"), r"events\.tsv are separated by commas, not by tabs"),
     bad("other folder", lambda folder: folder, r"is a folder, but not one written by .*save; give a file or"),
     bad("options for another folder", lambda folder: folder, r"but not one written by", src="u"),
     bad("empty path", lambda _: "", r"The path of the events is empty; give a file or a folder"),
@@ -142,13 +154,17 @@ COLUMNS = [
     bad("two roles", csv(HEADER + GOOD), r"Column 't' of .* is given twice, as time and label", label="t"),
     bad("feature twice", csv(HEADER + GOOD), r"feature 'x' is given twice", features=["x", "x"]),
     bad("twice in the header", csv("src,dst,t,t\n1,2,3,4\n"), r"events\.csv has two columns named 't'; ren"),
+    bad(
+        "twice but for blanks", csv("src,dst,t, t\n1,2,3,4\n"), r"events\.csv has two columns named 't'; ren"
+    ),
     bad("twice in a frame", twice_in_pandas, r"Arrow cannot read the pandas DataFrame \(Duplicate column"),
 ]
 IDS = [
     bad("float", csv("src,dst,t\n1,2,1\n1.5,2,2\n"), r"'src', data row 2: 1\.5 .*; .*cast them to int or"),
     bad("whole float", table(dst=[1.0, 2.0, 3.0]), r"column 'dst', data row 1: 1\.0 is a double"),
     bad("missing", csv("src,dst,t\n1,2,1\n1,,2\n"), r"column 'dst', data row 2: the value is missing; "),
-    bad("empty", csv("src,dst,t\na,b,1\nc,d,2\n,b,3\n"), r"column 'src', data row 3: the id is empty"),
+    bad("empty", csv("src,dst,t\na,b,1\nc,d,2\n,b,3\n"), r"column 'src', data row 3: the value is missing"),
+    bad("whole float in CSV", csv("src,dst,t\n1.0,2,1\n"), r"'src', data row 1: 1\.0 is a fraction; ids"),
     bad("pandas hole", lambda _: pd.DataFrame({"src": [1, None], "dst": 1, "t": 1}), r"row 2: .*missing"),
     bad("dates", table(src=pa.array([1, 2, 3], pa.date32())), r"column 'src': the values are date32"),
     bad(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keat.events import EventStream, read_events
+from keat.events import EventStream, files, read_events
 from keat.events import dense_ids as dense_ids_module
 
 INTEGERS = st.one_of(
@@ -125,4 +125,40 @@ def test_bipartite_sides_may_be_of_different_kinds() -> None:
 
 def test_digits_in_csv_are_numbers_unless_one_id_is_not(tmp_path: Any) -> None:
     (tmp_path / "e.csv").write_text("src,dst,t\n007,07,1\n8,x,2\n9,NA,3\n")
-    assert nodes_of(read_events(tmp_path / "e.csv")) == ["7", "07", "8", "x", "9", "NA"]
+    assert nodes_of(read_events(tmp_path / "e.csv")) == ["007", "07", "8", "x", "9", "NA"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "nodes"),
+    [
+        ("007,07,1\n8,-9,2\n", [-9, 7, 8]),
+        ("007,8,1\nx,007,2\n", ["007", "8", "x"]),
+        ("1, 2,1\n2 ,1,2\n", [1, 2]),
+        ("9223372036854775807,0,1\n", [0, 2**63 - 1]),
+        ("9223372036854775808,1,1\n1,12345678901234567890123,2\n", None),
+        ("true,false,1\nfalse,true,2\n", ["true", "false"]),
+        ("2024-01-01,2024-01-02,1\n", ["2024-01-01", "2024-01-02"]),
+        ("0x10,16,1\n", ["0x10", "16"]),
+        ("1e5,100000,1\n", ["1e5", "100000"]),
+        ("1.10.2,1.1.2,1\n", ["1.10.2", "1.1.2"]),
+    ],
+)
+@pytest.mark.parametrize("bipartite", [False, True])
+def test_ids_in_csv(rows: str, nodes: list[Any] | None, bipartite: bool, tmp_path: Any) -> None:
+    (tmp_path / "e.csv").write_text("src,dst,t\n" + rows)
+    stream = read_events(tmp_path / "e.csv", bipartite=bipartite)
+    if nodes is None:
+        nodes = ["9223372036854775808", "1", "12345678901234567890123"]
+    if bipartite:
+        assert set(nodes_of(stream)) == set(nodes)
+    else:
+        assert nodes_of(stream) == nodes
+
+
+def test_digits_far_down_that_are_no_number(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "CSV_BLOCK", 1_000)
+    (tmp_path / "e.csv").write_text(
+        "src,dst,t\n" + "".join(f"{i},0{i},{i}\n" for i in range(500)) + "x,1,500\n"
+    )
+    nodes = nodes_of(read_events(tmp_path / "e.csv"))
+    assert (nodes[:4], nodes[-1]) == (["0", "00", "1", "01"], "x")

@@ -117,6 +117,19 @@ def test_line_breaks_in_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(stream.t, np.arange(500))
 
 
+def test_a_header_with_blanks_a_mark_and_empty_lines_before(tmp_path: Path) -> None:
+    text = '\n\n"src" , dst, t , amount\n0, 1, 5, 2.5\n1,0,6,3.5\n'
+    (tmp_path / "e.csv").write_text(text, encoding="utf-8")
+    stream = read_events(tmp_path / "e.csv", dst="dst", features="amount")
+    assert (stream.t.tolist(), stream.features.tolist()) == ([5, 6], [[2.5], [3.5]])
+    assert (stream.src.tolist(), stream.dst.tolist()) == ([0, 1], [1, 0])
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text('"src",dst,t\r\n0,1,5\r\n', encoding="utf-8-sig")
+    assert read_events(tmp_path / "e.csv", src="src").t.tolist() == [5]
+
+
 def test_a_given_column_is_not_looked_for_again() -> None:
     table = pa.table({"user": [0, 1], "u": [1, 0], "t": [1, 2]})
     stream = read_events(table, dst="u")

@@ -49,6 +49,15 @@ class Column:
         decoded = [chunk.dictionary.take(chunk.indices) for chunk in self.data.chunks]
         return Column(self.where, self.name, pa.chunked_array(decoded, self.type.value_type))
 
+    def from_bytes(self) -> Column:
+        """Bytes as the text they are in UTF-8."""
+        kind = pa.string() if pa.types.is_binary(self.type) else pa.large_string()
+        try:
+            return Column(self.where, self.name, self.data.cast(kind))
+        except pa.ArrowInvalid:
+            row = self.first_not(kind)
+            raise self.error("the text is not UTF-8", do="save the file in UTF-8", row=row) from None
+
     def cast(self, target: pa.DataType, problem: str, *, do: str) -> Column:
         """As another type; the error at the first row that does not fit may show its ``{value}``."""
         if (row := self.first_not(target)) is not None:

@@ -18,6 +18,7 @@ from keat.events.ids import IdMap
 
 Ids = npt.NDArray[np.int32]
 DO = "ids must be whole numbers or text, so cast them to int or string"
+FILL = "every event needs its two nodes, so fill in the id or drop the row"
 BLOCK = 1 << 16  # rows at a time, so that what is looked at stays in the cache
 PIECE = 1 << 22  # rows of text hashed by one thread
 
@@ -44,7 +45,7 @@ def dense_ids(src: Column, dst: Column, *, bipartite: bool) -> tuple[Ids, Ids, I
 
 
 def _checked(column: Column) -> Column:
-    column.require_values("every event needs its two nodes, so fill in the id or drop the row")
+    column.require_values(FILL)
     if is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type):
         return column
     column = column.plain()
@@ -54,9 +55,7 @@ def _checked(column: Column) -> Column:
         row = int(np.argmax(broken))  # the first that is no whole number, or the first of all
         raise column.error(f"{values[row]} is a {column.type}", do=DO, row=row)
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        if (invalid := column.first_not(pa.large_string())) is not None:
-            raise column.error("the text is not UTF-8", do="save the file in UTF-8", row=invalid)
-        return Column(column.where, column.name, column.data.cast(pa.large_string()))
+        return column.from_bytes()
     if not pa.types.is_integer(column.type):
         raise column.error(f"the values are {column.type}", do=DO)
     if pa.types.is_uint64(column.type):
@@ -135,7 +134,7 @@ def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:
 
     if (blank := pc.index(labels, "").as_py()) >= 0:
         row, position = divmod(int(first[order[blank]]), len(columns))
-        raise columns[position].error("the id is empty", do="fill in the id or drop the row", row=row)
+        raise columns[position].error("the value is missing", do=FILL, row=row)
     ranks = np.split(rank[joined.indices.to_numpy()], np.cumsum([len(part) for part in seen[:-1]]))
     dense = [piece_rank[codes] for piece_rank, (codes, _) in zip(ranks, hashed, strict=True)]
     per_column = len(pieces) // len(columns)

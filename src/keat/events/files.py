@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import difflib
+import gzip
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,8 +18,10 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from keat.errors import InputError
+from keat.events.columns import Column
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
+SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 KNOWN = ".csv, .tsv (or those with .gz), .parquet, .arrow or .feather"
 CSV_BLOCK = 8 << 20  # bytes a thread parses at a time
 
@@ -28,7 +33,8 @@ class Source:
     where: str  # what errors call it
     name: str  # what its stream is called
     columns: list[str]
-    read: Callable[[list[str]], pa.Table]
+    read: Callable[[list[str], list[str]], pa.Table]  # given the columns, and which of them are ids
+    untyped: bool = False  # a text file: its ids come as bytes, whatever they look like
 
 
 def open_frame(frame: Any) -> Source:
@@ -43,7 +49,7 @@ def open_frame(frame: Any) -> Source:
     except (pa.ArrowException, TypeError, ValueError) as error:
         reason = "; ".join(str(part) for part in error.args)
         raise InputError(f"Arrow cannot read the {where} ({reason}); mend or drop that column.") from error
-    return Source(where, "events", table.column_names, table.select)
+    return Source(where, "events", table.column_names, lambda columns, _: table.select(columns))
 
 
 def open_file(path: Path) -> Source:
@@ -77,10 +83,15 @@ def _require_file(path: Path) -> None:
 
 
 def _open_csv(path: Path, delimiter: str) -> Source:
+    with _readable(path, "CSV"):
+        header = _csv_header(path, delimiter)
+    names = [name.strip() for name in header]
+    written = dict(zip(names, header, strict=True))
     parse = pacsv.ParseOptions(delimiter=delimiter)
 
-    def read(columns: list[str]) -> pa.Table:
-        convert = pacsv.ConvertOptions(include_columns=columns)
+    def load(columns: list[str], ids: list[str]) -> pa.Table:
+        types = {written[name]: pa.binary() for name in ids}
+        convert = pacsv.ConvertOptions(include_columns=[written[c] for c in columns], column_types=types)
         options = pacsv.ReadOptions(block_size=CSV_BLOCK)
         with _readable(path, "CSV"):
             try:
@@ -90,11 +101,36 @@ def _open_csv(path: Path, delimiter: str) -> Source:
                 careful = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
                 return pacsv.read_csv(path, options, careful, convert)
 
-    with _readable(path, "CSV"):
-        nothing_but_names = pacsv.ParseOptions(delimiter=delimiter, invalid_row_handler=lambda _: "skip")
-        with pacsv.open_csv(path, parse_options=nothing_but_names) as reader:
-            names = reader.schema.names
-    return Source(str(path), _stem(path), names, read)
+    def read(columns: list[str], ids: list[str]) -> pa.Table:
+        table = load(columns, ids).rename_columns(columns)
+        for name in columns:  # Arrow takes what is not UTF-8 for bytes
+            if pa.types.is_binary(table[name].type) and name not in ids:
+                Column(str(path), name, table[name]).from_bytes()
+        return table
+
+    return Source(str(path), _stem(path), names, read, untyped=True)
+
+
+def _csv_header(path: Path, delimiter: str) -> list[str]:
+    """The names in the first record, as they are written.
+
+    Not through Arrow, which minds bad rows further down; a Python callback that lets it skip them can still
+    be held by its threads when the interpreter ends, and abort it.
+    """
+    unpack = gzip.open if path.suffix.lower() == ".gz" else open
+    with unpack(path, "rt", encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        names = next(filter(None, csv.reader(file, delimiter=delimiter)), None)
+    if names is None:
+        raise InputError(f"The file {path} is empty; write or download it again.")
+    line = "".join(names)
+    if "\0" in line or any("\udc80" <= letter <= "\udcff" for letter in line):
+        raise InputError(f"{path} is not UTF-8 text; save it in UTF-8.")
+    if len(names) == 1 and (other := next((sign for sign in SEPARATORS if sign in line), None)):
+        raise InputError(
+            f"The columns of {path} are separated by {SEPARATORS[other]}, not by {SEPARATORS[delimiter]}; "
+            "save it with commas as .csv or with tabs as .tsv."
+        )
+    return names
 
 
 def _open_parquet(path: Path) -> Source:
@@ -102,7 +138,7 @@ def _open_parquet(path: Path) -> Source:
     with _readable(path, "Parquet"):
         names = pq.read_schema(path).names
 
-    def read(columns: list[str]) -> pa.Table:
+    def read(columns: list[str], _: list[str]) -> pa.Table:
         with _readable(path, "Parquet"), pq.ParquetFile(path) as file:
             return file.read(columns=columns)
 
@@ -121,7 +157,7 @@ def _open_arrow(path: Path) -> Source:
         except pa.ArrowInvalid:  # the other flavour, written without a footer
             return pa.ipc.open_stream(pa.memory_map(str(path)))
 
-    def read(columns: list[str]) -> pa.Table:
+    def read(columns: list[str], _: list[str]) -> pa.Table:
         with _readable(path, "Arrow"):
             return reader().read_all().select(columns)
 
@@ -139,7 +175,7 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
     """Whatever Arrow finds wrong with a file becomes one sentence."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason):
             row, expected, got = map(int, ragged.groups())

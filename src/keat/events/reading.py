@@ -13,6 +13,7 @@ import numpy as np
 
 from keat.errors import InputError
 from keat.events.columns import Column
+from keat.events.csv_ids import typed_ids
 from keat.events.dense_ids import dense_ids
 from keat.events.feature_columns import map_features, read_features, read_labels
 from keat.events.files import Source, open_file, open_frame
@@ -55,8 +56,8 @@ def read_events(
       Float times with fractions become whole numbers of a finer unit, with a notice.
     - ``bipartite``: sources and destinations are different kinds of node even where ids coincide.
 
-    Ids are integers or strings. In CSV a column of digits only is read as integers, so ``007`` is 7;
-    as soon as one id in the column is not a number, all of them stay as they are written.
+    Ids are integers or strings. In CSV they are integers if all ids of both columns are, so ``007`` is 7;
+    as soon as one is not, or does not fit 64 bits, all of them stay as they are written.
     """
     if unit is not None:
         require_unit(unit)
@@ -76,13 +77,16 @@ def read_events(
 
     matrix_path, feature_names = _feature_source(features)
     roles = _columns_of_roles(opened, {"src": src, "dst": dst, "time": time}, label, feature_names)
-    table = opened.read(list(roles.values()))
+    table = opened.read(list(roles.values()), [roles["src"], roles["dst"]])
     if table.num_rows == 0:
         raise InputError(f"{opened.where} has columns but no rows; give at least one event.")
     column = {role: Column(opened.where, name, table[name]) for role, name in roles.items()}
 
     times, unit = read_time(column["time"], unit)
-    dense_src, dense_dst, ids = dense_ids(column["src"], column["dst"], bipartite=bipartite)
+    sides = column["src"], column["dst"]
+    dense_src, dense_dst, ids = dense_ids(
+        *typed_ids(*sides) if opened.untyped else sides, bipartite=bipartite
+    )
     if matrix_path is not None:
         matrix = map_features(matrix_path, len(times))
     elif feature_names:
