@@ -86,9 +86,14 @@ def evaluate_command(
     """
     if split not in ("val", "test"):
         raise typer.BadParameter(f"'{split}' is not a split to score; use val or test.", param_hint="--split")
-    from keat.cli.running import evaluate_by_name, heuristics_for  # brings torch: not for --help
+    from keat.cli.running import (
+        evaluate_by_name,
+        heuristics_for,
+        require_known,
+    )  # brings torch: not for --help
     from keat.tasks.making import make_task
 
+    require_known(model)  # before a download, not after it
     data = open_dataset(dataset, src, dst, time, features, label, unit, bipartite)
     job = make_task(
         data,
@@ -100,7 +105,7 @@ def evaluate_command(
         trust_pickle=trust_pickle,
     )
     names = heuristics_for(job) if model == HEURISTICS else [model]
-    results = [evaluate_by_name(name, data, job, split, refresh) for name in names]
+    results = [evaluate_by_name(name, data, job, split, refresh) | {"seed": seed} for name in names]
     if json:
         print_json({"dataset": data.name, "results": results} if model == HEURISTICS else results[0])
     else:
@@ -110,7 +115,18 @@ def evaluate_command(
 def show_results(results: list[dict[str, Any]]) -> None:
     """Results of one task as a table, best first."""
     first = results[0]
-    told = ("model", "dataset", "split", "task", "candidates", "negatives", "refresh", "events", "seconds")
+    told = (
+        "model",
+        "dataset",
+        "split",
+        "task",
+        "candidates",
+        "negatives",
+        "refresh",
+        "events",
+        "seconds",
+        "seed",
+    )
     metrics = [key for key in first if key not in told]
     rows = [
         [r["model"], *(f"{r[metric]:.4f}" for metric in metrics), f"{r['seconds']:.1f}"]

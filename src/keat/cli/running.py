@@ -11,7 +11,7 @@ import torch
 
 from keat.cli.console import progress_bar
 from keat.datasets.loading import Dataset
-from keat.errors import InputError
+from keat.errors import InputError, unknown_name
 from keat.models.registry import LINK_MODELS, NODE_MODELS, create_link_model, create_node_model
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.node_property import NodeProperty
@@ -44,13 +44,28 @@ def evaluate_by_name(name: str, data: Dataset, task: AnyTask, split: str, refres
     if isinstance(task, LinkRanking):
         facts["candidates"] = task.candidates.width
         negatives = task.candidates.negatives_per_positive()
-        facts["negatives"] = {"fewest": int(negatives.min()), "most": int(negatives.max())}
+        counts = {"fewest": int(negatives.min()), "most": int(negatives.max())}
+        facts["negatives"] = {"strategy": task.strategy, **counts}
+    elif isinstance(task, LinkClassification):
+        facts["negatives"] = {"strategy": task.strategy, "fewest": 1, "most": 1}
     return facts | {
         "refresh": refresh,
         **result.metrics,
         "events": result.events,
         "seconds": round(result.seconds, 3),
     }
+
+
+def require_known(name: str) -> None:
+    """A model's name, the word for all heuristics, or the folder of a run."""
+    known = {**LINK_MODELS, **NODE_MODELS}
+    if name in known or name == "heuristics" or is_run(name):
+        return
+    if "/" in name or Path(name).is_dir():
+        raise InputError(
+            f"{name} is not a keat run: it has no run.json; make one with keat train --out {name}."
+        )
+    raise unknown_name("model", name, [*known, "heuristics"])
 
 
 def _require_right_kind(name: str, task: AnyTask) -> None:

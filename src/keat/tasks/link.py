@@ -23,6 +23,7 @@ class LinkTask(ABC):
     """What both share: history is observed first, then ranges of positives are asked and observed."""
 
     kind: str
+    strategy = "given"  # how the negatives were chosen, where `make_task` chose them
     width: int  # scores a positive needs
 
     def __init__(self, history: EventStream, positives: EventStream) -> None:

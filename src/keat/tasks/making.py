@@ -57,7 +57,7 @@ def make_task(
     if kind == "node-property":
         return _node_property(dataset, part)
     if kind == "link-classification":
-        strategy = negatives or "random"
+        strategy: str = negatives or "random"
         _require_strategy(kind, strategy)
         if number is not None:
             raise InputError("link-classification has one negative a positive; leave their number out.")
@@ -71,10 +71,14 @@ def make_task(
             seed,
             _id_range(part) if jodie else None,
         )
-        return LinkClassification(history, part, *pairs)
-    candidates = _candidates(dataset, part, split, negatives, number, seed, trust_pickle)
+        classification = LinkClassification(history, part, *pairs)
+        classification.strategy = strategy
+        return classification
+    candidates, strategy = _candidates(dataset, part, split, negatives, number, seed, trust_pickle)
     _tell_of_walkovers(candidates)
-    return LinkRanking(history, candidates)
+    ranking = LinkRanking(history, candidates)
+    ranking.strategy = strategy
+    return ranking
 
 
 def _require_strategy(kind: str, strategy: str) -> None:
@@ -123,7 +127,7 @@ def _candidates(
     number: int | None,
     seed: int,
     trust_pickle: bool,
-) -> Candidates:
+) -> tuple[Candidates, str]:
     # TGB's catalogue is an id range, which may hold nodes that are never destinations.
     official = dataset.info is not None and dataset.info.family == "tgbl"
     catalogue = _id_range(dataset.stream) if official else np.unique(dataset.stream.dst)
@@ -135,7 +139,7 @@ def _candidates(
         strategy = usual[0]
         if strategy != "all" and negative_file(dataset.name, split) is not None:
             if trust_pickle:
-                return _official(dataset, part, split, trust_pickle)
+                return _official(dataset, part, split, trust_pickle), "official"
             warnings.warn(
                 f"Negatives are drawn the way TGB draws them; for the leaderboard's own, which came with "
                 f"{dataset.name} as a pickle file, add --trust-pickle.",
@@ -151,10 +155,11 @@ def _candidates(
             "use hist-rnd or random negatives, or leave their number out."
         )
     if strategy == "all":
-        return SharedCandidates(part, catalogue)
+        return SharedCandidates(part, catalogue), strategy
     if strategy == "official":
-        return _official(dataset, part, split, trust_pickle)
-    return _sampled(dataset, part, split, catalogue, strategy, SAMPLED if number is None else number, seed)
+        return _official(dataset, part, split, trust_pickle), strategy
+    number = SAMPLED if number is None else number
+    return _sampled(dataset, part, split, catalogue, strategy, number, seed), strategy
 
 
 def _official(
