@@ -19,9 +19,8 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from keat.attention.mixing import Probe
-from keat.state.compiled import compiled_sums
+from keat.state.compiled import Floats, compiled_sums
 
-Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from keat.state.compiled import compiled
+from keat.state.compiled import Floats, compiled, is_compilable
 
 NUMBERS_AT_ONCE = 1 << 22  # hidden numbers worked on at a time where they must be written down
-
-Floats = npt.NDArray[np.floating[Any]]
 
 
 class LinkPredictor(nn.Module):
@@ -43,7 +37,7 @@ def relu_dot(own: Tensor, others: Tensor, weight: Tensor) -> Tensor:
 
     Inference only.
     """
-    if own.device.type == "cpu" and own.dtype in (torch.float32, torch.float64):
+    if is_compilable(own):
         out = own.new_empty(len(own), others.shape[2])
         _relu_dot(own.numpy(), others.numpy(), weight.detach().numpy(), out.numpy())
         return out

@@ -20,7 +20,9 @@ The last axis of everything large is the query, the first the candidate: product
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import Tensor
@@ -28,6 +30,7 @@ from torch import Tensor
 from keat.attention import KernelizedAttention
 from keat.kernels import Identity, Kernel
 from keat.models.predictor import LinkPredictor, relu_dot
+from keat.state.compiled import Floats, compiled_sums, is_compilable
 from keat.time_encoding import Cosine
 
 NUMBERS_AT_ONCE = 1 << 21  # of the (c, H·T, B) sums: bounds memory, and keeps a piece in cache
@@ -105,8 +108,7 @@ class _Scorer:
         self.skip = dst @ attention.lin_skip.weight
         self.skip_bias = dst @ attention.lin_skip.bias + predictor.lin_dst.bias
         self.final = predictor.lin_final.weight[0]
-        # The three large ones are written again and again: fresh memory costs as much as the work in it.
-        self.sums = sources.new_empty(at_once, 2 * time_dim, heads, len(t))
+        # The two large ones are written again and again: fresh memory costs as much as the work in it.
         self.turned = sources.new_empty(at_once, time_dim, heads, len(t))
         self.hidden = sources.new_empty(at_once, len(dst), len(t))
 
@@ -128,10 +130,7 @@ class _Scorer:
         hidden.baddbmm_(node.transpose(1, 2), node_weight.flatten(1, 2))
         hidden.baddbmm_(edge.transpose(1, 2), edge_weight.flatten(1, 2))
 
-        waves = torch.cat((cosine, sine), dim=2).transpose(1, 2)  # (c, 2T, K)
-        torch.bmm(waves, edge_weight.flatten(2), out=self.sums[:c].flatten(2))
-        (along, across), (cos, sin) = self.sums[:c].chunk(2, dim=1), self.turn[:, None].chunk(2)
-        turned = torch.mul(along, cos, out=self.turned[:c]).addcmul_(across, sin, value=-1)  # (c, T, H, B)
+        turned = _turned(edge_weight, cosine, sine, self.turn, self.turned[:c])  # (c, T, H, B)
         hidden.baddbmm_(self.time_value.expand(c, -1, -1), turned.flatten(1, 2))
         skip = torch.addmm(self.skip_bias, hood.seeds, self.skip.T)
         return relu_dot(skip, hidden, self.final)
@@ -172,3 +171,36 @@ class _Scorer:
 
 def _times(psi: Tensor | None, values: Tensor) -> Tensor:
     return values if psi is None else psi * values
+
+
+def _turned(weight: Tensor, cosine: Tensor, sine: Tensor, turn: Tensor, out: Tensor) -> Tensor:
+    """Σ_k β_k cos ⊙ cos wδ - Σ_k β_k sin ⊙ sin wδ, (c, T, H, B), of weights β (c, K, H, B)."""
+    if is_compilable(weight):
+        arrays = (tensor.numpy() for tensor in (weight.contiguous(), cosine, sine, turn, out))
+        _turn_compiled(weight.shape[1])(*arrays)
+        return out
+    waves = torch.cat((cosine, sine), dim=2).transpose(1, 2)  # (c, 2T, K)
+    sums = torch.bmm(waves, weight.flatten(2)).view(*waves.shape[:2], *weight.shape[2:])  # (c, 2T, H, B)
+    (along, across), (cos, sin) = sums.chunk(2, dim=1), turn[:, None].chunk(2)
+    return torch.mul(along, cos, out=out).addcmul_(across, sin, value=-1)
+
+
+@cache
+def _turn_compiled(slots: int) -> Callable[..., None]:
+    """A loop for a fixed K, whose sums over K then stay in registers: nothing but the result is written."""
+
+    @compiled_sums
+    def loop(weight: Floats, cosine: Floats, sine: Floats, turn: Floats, out: Floats) -> None:
+        candidates, half, heads, queries = out.shape
+        for c in range(candidates):
+            for i in range(half):
+                for h in range(heads):
+                    row, cos, sin = out[c, i, h], turn[i], turn[half + i]
+                    for b in range(queries):
+                        along = across = out.dtype.type(0)
+                        for k in range(slots):
+                            along += weight[c, k, h, b] * cosine[c, k, i]
+                            across += weight[c, k, h, b] * sine[c, k, i]
+                        row[b] = along * cos[b] - across * sin[b]
+
+    return loop

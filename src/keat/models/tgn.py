@@ -21,6 +21,7 @@ from keat.models.contract import LinkModel, Queries
 from keat.models.edge_mixing import Edges, mix_edges
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
+from keat.state.compiled import is_compilable
 from keat.state.event_log import EventLog
 from keat.state.memory import NodeMemory
 from keat.state.recent_events import RecentEvents
@@ -187,7 +188,7 @@ class TGN(nn.Module, LinkModel):
     def embed(self, nodes: Tensor, t: Tensor | None = None) -> Tensor:
         """Embeddings (n, d) of nodes, at times ``t`` where Δ is measured from the query."""
         hood, last_update = self._neighborhood(nodes)
-        if hood.x.device.type == "cpu" and hood.x.dtype in (torch.float32, torch.float64):
+        if is_compilable(hood.x):
             sums = mix_edges(self.attention.probe(hood.seeds), self._edges(hood, last_update, t))
             return self.attention.combine(hood.seeds, *sums)
         z: Tensor = self.attention(hood.seeds, self._features(hood, last_update, t))

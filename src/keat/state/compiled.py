@@ -6,7 +6,11 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
+import numpy.typing as npt
+import torch
 
+Floats = npt.NDArray[np.floating[Any]]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -28,3 +32,8 @@ def _compile(function: F, **options: Any) -> F:
         return cast(F, numba.njit(cache=True, nogil=True, **options)(function))
     except RuntimeError:  # no writable place for the cache: compile in every process instead
         return cast(F, numba.njit(nogil=True, **options)(function))
+
+
+def is_compilable(tensor: torch.Tensor) -> bool:
+    """Whether compiled loops can read this tensor where it is."""
+    return tensor.device.type == "cpu" and tensor.dtype in (torch.float32, torch.float64)
