@@ -5,13 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from benchmarks.tgn_reference import PyGReference
-from benchmarks.tgn_sides import BATCH, Trainer, batches, rank_batch
 from torch import Tensor
 
 from keat.events import EventStream
 from keat.models.tgn import TGNConfig
 from keat.tasks.candidates import SharedCandidates
+
+pytest.importorskip("benchmarks", reason="benchmarks/ is not on the path; run as python -m pytest")
+
+from benchmarks.tgn_reference import PyGReference
+from benchmarks.tgn_sides import BATCH, Trainer, batches, rank_batch
 
 SOURCES, NODES = 300, 500  # many: PyG loses events of a node that has more than K in a batch
 
