@@ -19,9 +19,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from keat.attention.mixing import Probe
-from keat.state.compiled import Floats, compiled_sums
-
-Integers = npt.NDArray[np.int64]
+from keat.state.compiled import Floats, Integers, compiled_sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,15 +39,17 @@ class Edges:
 
 def mix_edges(probe: Probe, edges: Edges) -> tuple[Tensor, Tensor, Tensor]:
     """Σ α ψ_node x (N, H, d), Σ α ψ_node (N, H) and Σ α ψ_edge [φ ‖ message] (N, H, T + R)."""
-    dtype = edges.x.dtype
-    inputs = (probe.node, probe.edge, probe.constant, edges.x, edges.time, edges.psi_node, edges.psi_edge)
-    sums: tuple[Tensor, Tensor, Tensor] = _MixEdges.apply(  # type: ignore[no-untyped-call]
-        edges, *(tensor.to(dtype).contiguous() for tensor in inputs)
+    of_heads = (tensor.transpose(0, 1) for tensor in (probe.node, probe.edge, probe.constant))
+    inputs = (*of_heads, edges.x, edges.time, edges.psi_node, edges.psi_edge)
+    node, mass, edge = _MixEdges.apply(  # type: ignore[no-untyped-call]
+        edges, *(tensor.to(edges.x.dtype).contiguous() for tensor in inputs)
     )
-    return sums
+    return node.transpose(0, 1), mass.T, edge.transpose(0, 1)
 
 
 class _MixEdges(torch.autograd.Function):
+    """Probes and sums have the head first, (H, N, ·), as products with the heads' weights have them."""
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -62,10 +62,10 @@ class _MixEdges(torch.autograd.Function):
         psi_node: Tensor,
         psi_edge: Tensor,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        # The tables of messages grow while the graph lives; rows once written do not change.
+        # The table of messages grows while the graph lives, but a row once written does not change.
         ctx.message, ctx.where = edges.message, (edges.first, edges.row, edges.event)
         node_logit, edge_logit, alpha = torch.empty((3, *psi_node.shape), dtype=x.dtype)
-        node, mass, edge = (torch.zeros_like(tensor) for tensor in (node_probe, constant, edge_probe))
+        node, mass, edge = (torch.empty_like(tensor) for tensor in (node_probe, constant, edge_probe))
         tensors = (x, time, node_probe, edge_probe, psi_node, psi_edge, edges.keep)
         attention = (node_logit, edge_logit, alpha)
         _mix(*_arrays(*ctx.where, edges.message, *tensors, constant, *attention, node, mass, edge))
@@ -75,16 +75,17 @@ class _MixEdges(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *grad_sums: Tensor) -> tuple[Tensor | None, ...]:
-        x, time, node_probe, edge_probe, psi_node, psi_edge, _, *_ = saved = ctx.saved_tensors
-        grads = [torch.zeros_like(tensor) for tensor in (node_probe, edge_probe, grad_sums[1], x, time)]
-        grads += [torch.empty_like(psi_node), torch.empty_like(psi_edge)]
+        x, time, node_probe, edge_probe, psi_node, psi_edge, *_ = saved = ctx.saved_tensors
+        grad_x = torch.zeros_like(x)
+        grad_probes = [torch.empty_like(tensor) for tensor in (node_probe, edge_probe, grad_sums[1])]
+        grads = [*grad_probes, grad_x, *(torch.empty_like(tensor) for tensor in (time, psi_node, psi_edge))]
         contiguous = (grad.contiguous() for grad in grad_sums)
         _mix_gradient(*_arrays(*ctx.where, ctx.message, *saved, *contiguous, *grads))
         return None, *grads
 
 
 def _arrays(*tensors: Tensor) -> tuple[npt.NDArray[Any], ...]:
-    return tuple(tensor.detach().numpy() for tensor in tensors)
+    return tuple((tensor.detach() if tensor.requires_grad else tensor).numpy() for tensor in tensors)
 
 
 @compiled_sums
@@ -129,17 +130,14 @@ def _mix(
     edge: Floats,
 ) -> None:
     of_time = time.shape[1]
-    for n in range(node.shape[0]):
+    for n in range(node.shape[1]):
         mine = range(first[n], first[n + 1])
-        for h in range(node.shape[1]):
-            asks, asks_time, asks_message = (
-                node_probe[n, h],
-                edge_probe[n, h, :of_time],
-                edge_probe[n, h, of_time:],
-            )
+        for h in range(node.shape[0]):
+            asks, asks_time = node_probe[h, n], edge_probe[h, n, :of_time]
+            asks_message = edge_probe[h, n, of_time:]
             highest = x.dtype.type(-np.inf)
             for j in mine:
-                u = _dot(asks, x[row[j]]) + constant[n, h]
+                u = _dot(asks, x[row[j]]) + constant[h, n]
                 v = _dot(asks_time, time[j]) + _dot(asks_message, message[event[j]])
                 logit = psi_node[j, h] * u + psi_edge[j, h] * v
                 node_logit[j, h], edge_logit[j, h], alpha[j, h] = u, v, logit
@@ -148,12 +146,13 @@ def _mix(
             for j in mine:
                 alpha[j, h] = math.exp(alpha[j, h] - highest)
                 total += alpha[j, h]
-            to_node, to_time, to_message = node[n, h], edge[n, h, :of_time], edge[n, h, of_time:]
+            to_node, to_time, to_message = node[h, n], edge[h, n, :of_time], edge[h, n, of_time:]
+            node[h, n] = edge[h, n] = mass[h, n] = 0
             for j in mine:
                 alpha[j, h] /= total
                 weight = alpha[j, h] * keep[j, h]
                 as_node, as_edge = weight * psi_node[j, h], weight * psi_edge[j, h]
-                mass[n, h] += as_node
+                mass[h, n] += as_node
                 _add(to_node, as_node, x[row[j]])
                 _add(to_time, as_edge, time[j])
                 _add(to_message, as_edge, message[event[j]])
@@ -187,27 +186,29 @@ def _mix_gradient(
     grad_psi_edge: Floats,
 ) -> None:
     of_time = time.shape[1]
-    for n in range(grad_mass.shape[0]):
+    for n in range(grad_mass.shape[1]):
         mine = range(first[n], first[n + 1])
-        for h in range(grad_mass.shape[1]):
-            of_node, of_edge = grad_node[n, h], grad_edge[n, h, :of_time]
-            of_message = grad_edge[n, h, of_time:]
+        grad_time[first[n] : first[n + 1]] = 0
+        for h in range(grad_mass.shape[0]):
+            of_node, of_edge = grad_node[h, n], grad_edge[h, n, :of_time]
+            of_message = grad_edge[h, n, of_time:]
             mean = x.dtype.type(0)  # Σ α dα, which softmax's gradient subtracts
             for j in mine:
-                u = _dot(of_node, x[row[j]]) + grad_mass[n, h]
+                u = _dot(of_node, x[row[j]]) + grad_mass[h, n]
                 v = _dot(of_edge, time[j]) + _dot(of_message, message[event[j]])
                 grad_psi_node[j, h], grad_psi_edge[j, h] = u, v  # as weights; as parts of the logit below
                 mean += alpha[j, h] * keep[j, h] * (u * psi_node[j, h] + v * psi_edge[j, h])
-            asks, asks_time = node_probe[n, h], edge_probe[n, h, :of_time]
-            to_asks, to_asks_time = grad_node_probe[n, h], grad_edge_probe[n, h, :of_time]
-            to_asks_message = grad_edge_probe[n, h, of_time:]
+            asks, asks_time = node_probe[h, n], edge_probe[h, n, :of_time]
+            to_asks, to_asks_time = grad_node_probe[h, n], grad_edge_probe[h, n, :of_time]
+            to_asks_message = grad_edge_probe[h, n, of_time:]
+            grad_node_probe[h, n] = grad_edge_probe[h, n] = grad_constant[h, n] = 0
             for j in mine:
                 u, v, weight = grad_psi_node[j, h], grad_psi_edge[j, h], alpha[j, h] * keep[j, h]
                 grad_logit = weight * (u * psi_node[j, h] + v * psi_edge[j, h]) - alpha[j, h] * mean
                 grad_psi_node[j, h] = grad_logit * node_logit[j, h] + weight * u
                 grad_psi_edge[j, h] = grad_logit * edge_logit[j, h] + weight * v
                 as_key, as_value = grad_logit * psi_node[j, h], weight * psi_node[j, h]
-                grad_constant[n, h] += as_key
+                grad_constant[h, n] += as_key
                 _add(to_asks, as_key, x[row[j]])
                 _add_both(grad_x[row[j]], as_key, asks, as_value, of_node)
                 as_key, as_value = grad_logit * psi_edge[j, h], weight * psi_edge[j, h]

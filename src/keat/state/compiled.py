@@ -11,6 +11,7 @@ import numpy.typing as npt
 import torch
 
 Floats = npt.NDArray[np.floating[Any]]
+Integers = npt.NDArray[np.int64]
 F = TypeVar("F", bound=Callable[..., Any])
 
 

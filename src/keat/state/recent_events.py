@@ -5,15 +5,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from keat.state.compiled import Integers, compiled
+
 NONE = -1
 
 
 class RecentEvents(nn.Module):
     """``ring[n]`` holds the numbers of the last K events node n took part in, in either role, or -1.
 
-    Insertion is vectorized and exact when a node occurs more than K times in one batch: only its last
-    K events are written. (PyG's loader lets them race for slots there.) An event of a node with itself
-    counts twice, as in PyG.
+    Insertion is exact when a node occurs more than K times in one batch: only its last K events stay.
+    (PyG's loader lets them race for slots there.) An event of a node with itself counts twice, as in PyG.
     """
 
     ring: Tensor  # (nodes, K)
@@ -38,7 +39,14 @@ class RecentEvents(nn.Module):
             self.inserted = torch.cat((self.inserted, self.inserted.new_zeros(num_nodes - old)))
 
     def insert(self, src: Tensor, dst: Tensor, event: Tensor) -> None:
-        """Remember events, which are in order, for both of their ends."""
+        """Remember events, which are in order, for both of their ends. There must be room for these."""
+        if self.ring.device.type == "cpu":
+            _insert_in_order(*(tensor.numpy() for tensor in (self.ring, self.inserted, src, dst, event)))
+        else:
+            self._insert_at_once(src, dst, event)
+
+    def _insert_at_once(self, src: Tensor, dst: Tensor, event: Tensor) -> None:
+        """The same in array operations, for devices that have no quick loop."""
         node = torch.stack((src, dst), dim=1).flatten()  # in event order, so that a stable sort keeps it
         node, order = torch.sort(node, stable=True)
         event = event.repeat_interleave(2)[order]
@@ -56,3 +64,13 @@ class RecentEvents(nn.Module):
     def of(self, nodes: Tensor) -> Tensor:
         """Event numbers (n, K) of ``nodes``, -1 where there are fewer than K; in no particular order."""
         return self.ring[nodes]
+
+
+@compiled
+def _insert_in_order(
+    ring: Integers, inserted: Integers, src: Integers, dst: Integers, event: Integers
+) -> None:
+    for i in range(len(event)):
+        for node in (src[i], dst[i]):
+            ring[node, inserted[node] % ring.shape[1]] = event[i]
+            inserted[node] += 1
