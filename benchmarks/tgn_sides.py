@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from itertools import cycle, islice
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
@@ -131,10 +131,9 @@ def batches(stream: EventStream, count: int) -> Iterator[tuple[EventStream, npt.
 
 
 def _in_turn(sides: dict[str, Callable[[], object]], number: int) -> dict[str, float]:
-    """Seconds of each, each time beginning with another, so that none always follows the same one."""
-    order = islice(cycle(sides), number % len(sides), number % len(sides) + len(sides))
+    """Seconds of each, in an order of chance, so that none always follows the same one."""
     seconds = {}
-    for side in order:
+    for side in np.random.default_rng(number).permutation(list(sides)):
         begin = time.perf_counter()
         sides[side]()
         seconds[side] = time.perf_counter() - begin
