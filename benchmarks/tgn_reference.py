@@ -79,13 +79,13 @@ class PyGReference(nn.Module):
         true, false = self.logits(z, src, dst), self.logits(z, src, other)
         loss = nn.functional.binary_cross_entropy_with_logits(true, torch.ones_like(true))
         loss += nn.functional.binary_cross_entropy_with_logits(false, torch.zeros_like(false))
-        self.advance(block)
+        self.observe(block)
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimizer.step()
         self.memory.detach()
         return loss.item()
 
-    def advance(self, block: EventStream) -> None:
+    def observe(self, block: EventStream) -> None:
         src, dst = _ids(block.src), _ids(block.dst)
         rows = slice(block.offset, block.offset + len(block))
         self.memory.update_state(src, dst, self.t[rows], self.features[rows])

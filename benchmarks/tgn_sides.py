@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -21,7 +22,9 @@ from keat.tasks.candidates import SharedCandidates
 from keat.training.losses import link_loss
 
 BATCH = 200
+KERNELS = ("identity", "laplacian", "rbf")
 Times = dict[str, npt.NDArray[np.float64]]  # side → seconds of each measured batch
+TrainStep = Callable[[EventStream, npt.NDArray[np.int32]], object]
 
 
 class Trainer:
@@ -43,67 +46,77 @@ class Trainer:
         return loss.item()
 
 
-def training(stream: EventStream, skipped: int, measured: int, with_tgm: bool) -> Times:
-    """Seconds of each of ``measured`` batches after ``skipped``, and of a matrix product beside them."""
-    pyg = PyGReference(stream).train()
-    keat = {kernel: Trainer(stream, TGNConfig(kernel=kernel)) for kernel in ("identity", "laplacian", "rbf")}
-    tgm = TGMReference(stream, BATCH) if with_tgm else None
-    square = torch.rand(1024, 1024)
-    times: dict[str, list[float]] = {}
-    for number, (block, negative) in enumerate(batches(stream, skipped + measured)):
-        sides: dict[str, Callable[[], object]] = {"pyg": lambda b=block, n=negative: pyg.train_step(b, n)}  # type: ignore[misc]
-        for kernel, trainer in keat.items():
-            sides[kernel] = lambda s=trainer, b=block, n=negative: s.step(b, n)  # type: ignore[misc]
-        if tgm is not None:
-            sides["tgm"] = tgm.train_step
-        sides["gemm"] = lambda: square @ square
-        for side, seconds in _in_turn(sides, number).items():
-            if number >= skipped:
-                times.setdefault(side, []).append(seconds)
-    return {side: np.array(seconds) for side, seconds in times.items()}
+def peers(stream: EventStream, with_tgm: bool) -> dict[str, TrainStep]:
+    """Plain TGN of each maker, and a matrix product to know the machine by."""
+    pyg, keat, square = PyGReference(stream).train(), Trainer(stream, TGNConfig()), torch.rand(1024, 1024)
+    sides: dict[str, TrainStep] = {"pyg": pyg.train_step, "keat": keat.step}
+    if with_tgm:
+        tgm = TGMReference(stream, BATCH)  # loads the same events itself, and draws its own negatives
+        sides["tgm"] = lambda *_: tgm.train_step()
+    return sides | {"gemm": lambda *_: square @ square}
 
 
-def evaluation(stream: EventStream, history: int, rounds: int, sampled: int) -> Times:
-    """Seconds per positive, of the whole batch for keat and of ``sampled`` positives for TGB's loop."""
-    pyg = PyGReference(stream).eval()
-    configs = {
-        "identity": TGNConfig(),
-        "laplacian": TGNConfig(kernel="laplacian"),
-        "rbf": TGNConfig(kernel="rbf"),
-        "query": TGNConfig(kernel="laplacian", delta="query"),
-    }
-    models = {side: build_tgn(stream, config) for side, config in configs.items()}
+def kernels(stream: EventStream) -> dict[str, TrainStep]:
+    """keat with and without a kernel."""
+    return {kernel: Trainer(stream, TGNConfig(kernel=kernel)).step for kernel in KERNELS}
+
+
+def training(stream: EventStream, sides: dict[str, TrainStep], skipped: int, measured: int) -> Times:
+    """Seconds of each of ``measured`` batches after ``skipped``."""
+    times = [
+        _in_turn({side: partial(step, *batch) for side, step in sides.items()}, number)
+        for number, batch in enumerate(batches(stream, skipped + measured))
+    ]
+    return _columns(times[skipped:])
+
+
+def evaluation(
+    stream: EventStream, models: dict[str, TGN], history: int, rounds: int, loop_over: int = 0
+) -> Times:
+    """Seconds per positive of each model, and of TGB's loop over ``loop_over`` positives of each batch."""
+    reference = PyGReference(stream).eval() if loop_over else None
     positives = stream[history : history + rounds * BATCH]
     candidates = SharedCandidates(positives, stream.dst)
+    times = []
     with torch.no_grad():
         for block in stream[:history].blocks(BATCH):
-            pyg.advance(block)
-            for model in models.values():
-                model.observe(block)
-        times: dict[str, list[float]] = {}
+            for side in (reference, *models.values()):
+                if side is not None:
+                    side.observe(block)
         for number, block in enumerate(positives.blocks(BATCH)):
             start = number * BATCH
             sides: dict[str, Callable[[], object]] = {
-                side: lambda m=model, s=start: rank_batch(m, candidates, s)  # type: ignore[misc]
-                for side, model in models.items()
+                name: partial(rank_batch, model, candidates, start) for name, model in models.items()
             }
-            sample = np.linspace(0, len(block) - 1, sampled).astype(int)
-            sides["tgb loop"] = lambda b=block, chosen=sample: [  # type: ignore[misc]
-                pyg.evaluate_one(b.src[i], b.dst[i], _others(candidates, b.dst[i])) for i in chosen
-            ]
-            for side, seconds in _in_turn(sides, number).items():
-                count = sampled if side == "tgb loop" else len(block)
-                times.setdefault(side, []).append(seconds / count)
-            pyg.advance(block)
-    return {side: np.array(seconds[1:]) for side, seconds in times.items()}  # the first one compiles
+            if reference is not None:
+                sample = np.linspace(0, BATCH - 1, loop_over).astype(int)
+                sides["tgb loop"] = partial(loop, reference, block, sample, candidates.catalogue)
+            seconds = _in_turn(sides, number)
+            times.append({s: t / (loop_over if s == "tgb loop" else BATCH) for s, t in seconds.items()})
+            if reference is not None:
+                reference.observe(block)
+    return _columns(times[1:])  # the first may compile
 
 
 def rank_batch(model: TGN, candidates: SharedCandidates, start: int) -> torch.Tensor:
     """Ranks of a batch of positives, and the batch observed: all that evaluation does."""
     stop = start + BATCH
-    ranks = candidates.ranks(start, stop, model.score(candidates.queries(start, stop)))
+    ranks = candidates.ranks(slice(start, stop), model.score(candidates.queries(slice(start, stop))))
     model.observe(candidates.events[start:stop])
     return ranks
+
+
+def loop(
+    reference: PyGReference,
+    block: EventStream,
+    sample: npt.NDArray[np.int64],
+    catalogue: npt.NDArray[np.int32],
+) -> list[float]:
+    """Reciprocal ranks of some positives of a batch, one by one."""
+    return [
+        reference.evaluate_one(block.src[i], block.dst[i], catalogue[catalogue != block.dst[i]])[0]
+        for i in sample
+    ]
 
 
 def gflop(stream: EventStream, skipped: int) -> float:
@@ -140,5 +153,5 @@ def _in_turn(sides: dict[str, Callable[[], object]], number: int) -> dict[str, f
     return seconds
 
 
-def _others(candidates: SharedCandidates, dst: int) -> npt.NDArray[np.int32]:
-    return np.setdiff1d(candidates.catalogue, [dst], assume_unique=True)
+def _columns(rows: list[dict[str, float]]) -> Times:
+    return {side: np.array([row[side] for row in rows]) for side in rows[0]}

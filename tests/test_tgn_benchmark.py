@@ -55,7 +55,7 @@ def test_equal_losses_scores_and_ranks() -> None:
     rest = stream[trained * BATCH :]
     candidates = SharedCandidates(rest, stream.dst)
     for start in range(0, len(rest), BATCH):
-        queries = candidates.queries(start, start + BATCH)
+        queries = candidates.queries(slice(start, start + BATCH))
         with torch.no_grad():
             scores = model.score(queries)
             ranks = rank_batch(model, candidates, start)
@@ -66,4 +66,4 @@ def test_equal_losses_scores_and_ranks() -> None:
             ours = torch.cat((scores[i, candidates.catalogue == dst], scores[i, candidates.catalogue != dst]))
             torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-4)
             assert 1 / float(ranks[i]) == pytest.approx(reciprocal)
-        reference.advance(rest[start : start + BATCH])
+        reference.observe(rest[start : start + BATCH])
