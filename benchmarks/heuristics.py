@@ -112,7 +112,9 @@ def keat_reciprocal_ranks(data: keat.Dataset, first: int, last: int) -> tuple[fl
     started = time.perf_counter()
     for start in range(first, last, BLOCK):
         stop = min(start + BLOCK, last)
-        ranks.append(candidates.ranks(start, stop, model.score(candidates.queries(start, stop))))
+        ranks.append(
+            candidates.ranks(slice(start, stop), model.score(candidates.queries(slice(start, stop))))
+        )
         model.observe(test[start:stop])
     seconds = time.perf_counter() - started
     return seconds, (1.0 / torch.cat(ranks)).tolist()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from keat.events import EventStream
-from keat.models.registry import build_tgn
+from keat.models.registry import build_model
 from keat.models.tgn import TGN, TGNConfig
 
 NODES = 30
@@ -26,7 +26,7 @@ def some_model(config: TGNConfig, features: int = 3) -> TGN:
         rng.standard_normal((60, features), dtype=np.float32),
         num_nodes=NODES,
     )
-    model = build_tgn(stream, config).double().train()
+    model = build_model(stream, config).double().train()
     model.observe(stream)
     return model
 

@@ -12,7 +12,7 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.kernels import KERNELS
 from keat.models.contract import Queries
-from keat.models.registry import build_tgn
+from keat.models.registry import build_model
 from keat.models.tgn import TGN, TGNConfig
 from keat.time_encoding import TIME_ENCODERS
 
@@ -32,7 +32,7 @@ def make_stream(events: int = 400, features: int = 3, seed: int = 0) -> EventStr
 
 
 def fed(config: TGNConfig, stream: EventStream, block: int = 50) -> TGN:
-    model = build_tgn(stream, config)
+    model = build_model(stream, config)
     for part in stream.blocks(block):
         model.observe(part)
     return model
@@ -122,7 +122,7 @@ def test_shared_candidates_score_as_own_ones(encoder: str, delta: str) -> None:
 def test_kept_candidates_are_refreshed_exactly(block: int) -> None:
     """Asking after every few events reuses projections of candidates; a model asked once does not."""
     stream = make_stream(events=120)
-    often, once = build_tgn(stream, SMALL), build_tgn(stream, SMALL)
+    often, once = build_model(stream, SMALL), build_model(stream, SMALL)
     candidates = np.arange(NODES, dtype=np.int32)
     with torch.no_grad():
         for part in stream.blocks(block):
@@ -160,7 +160,7 @@ def test_attention_reaches_the_seeds() -> None:
 def test_training_reuses_what_the_scores_computed() -> None:
     """Observing after scoring leaves the same state as observing without having scored."""
     stream = make_stream()
-    scored, silent = (build_tgn(stream, SMALL).train() for _ in range(2))
+    scored, silent = (build_model(stream, SMALL).train() for _ in range(2))
     for part in stream.blocks(40):
         with torch.no_grad():
             scored.score(Queries(part.src, part.t, np.stack((part.dst, part.dst[::-1]), axis=1)))
@@ -174,7 +174,7 @@ def test_training_reuses_what_the_scores_computed() -> None:
 def test_every_parameter_learns() -> None:
     stream = make_stream()
     for name in KERNELS:
-        model = build_tgn(stream, replace(SMALL, kernel=name)).train()
+        model = build_model(stream, replace(SMALL, kernel=name)).train()
         model.observe(stream[:200])
         part = stream[200:260]
         logits = model.score(Queries(part.src, part.t, np.stack((part.dst, part.dst[::-1]), axis=1)))
@@ -190,7 +190,7 @@ def test_state_round_trips_with_only_the_events_still_pointed_to() -> None:
     model = fed(replace(SMALL, kernel="laplacian"), stream)
     state = model.stream_state()
     assert len(state["log.t"]) < 900
-    copy = build_tgn(stream, replace(SMALL, kernel="laplacian"))
+    copy = build_model(stream, replace(SMALL, kernel="laplacian"))
     copy.load_stream_state({name: value.clone() for name, value in state.items()})
     more = make_stream(seed=5)
     later = EventStream.from_arrays(more.src, more.dst, more.t + 100_000, more.features, num_nodes=NODES)

@@ -21,7 +21,9 @@ def test_shared_ranks_equal_one_call_of_tgb_a_positive(seed: int, random_stream:
     catalogue = np.arange(8, 20, dtype=np.int32)
     candidates = SharedCandidates(events, catalogue)
     scores = torch.from_numpy(np.random.default_rng(seed).integers(0, 6, (len(events), 12)) / 6)
-    ranks = torch.cat([candidates.ranks(a, a + 50, scores[a : a + 50]) for a in range(0, len(events), 50)])
+    ranks = torch.cat(
+        [candidates.ranks(slice(a, a + 50), scores[a : a + 50]) for a in range(0, len(events), 50)]
+    )
     for row in range(len(events)):
         negatives = negatives_by_definition(events, catalogue, row)
         theirs = Evaluator("tgbl-wiki").eval(
@@ -39,9 +41,9 @@ def test_own_candidates_count_only_their_length(random_stream: MakeStream) -> No
     events = random_stream(0, events=2)
     negatives = np.array([[9, 10, 11], [9, 9, 9]], dtype=np.int32)
     candidates = OwnCandidates(events, negatives, np.array([3, 1], dtype=np.int32))
-    assert candidates.queries(0, 2).candidates[:, 0].tolist() == events.dst.tolist()
+    assert candidates.queries(slice(0, 2)).candidates[:, 0].tolist() == events.dst.tolist()
     scores = torch.tensor([[1.0, 2.0, 0.0, 3.0], [1.0, 2.0, 2.0, 2.0]])
-    assert candidates.ranks(0, 2, scores).tolist() == [3.0, 2.0]
+    assert candidates.ranks(slice(0, 2), scores).tolist() == [3.0, 2.0]
 
 
 def test_a_positive_outside_the_catalogue_is_refused(random_stream: MakeStream) -> None:

@@ -78,7 +78,8 @@ def test_no_event_after_the_label_time_is_seen_first() -> None:
                 now = int(line.queries[0].t[0])
                 assert latest <= now
                 assert latest == data.stream.t[data.stream.t <= now].max()
-                asked += line.stop - line.start
+                assert isinstance(line.rows, slice)
+                asked += line.rows.stop - line.rows.start
             case Reveal():
                 assert latest <= int(line.labels.t[0])
     assert asked == len(task) > 0

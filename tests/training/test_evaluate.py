@@ -125,3 +125,37 @@ def test_wikipedia(
     assert result.metrics["mrr"] == pytest.approx(mrr, abs=5e-5 if hits else 5e-4)
     if hits is not None:
         assert result.metrics["hits@10"] == pytest.approx(hits, abs=5e-4)
+
+
+@pytest.mark.parametrize("name", LINK_MODELS)
+def test_asked_in_turn_is_asked_time_by_time(name: str, random_stream: MakeStream) -> None:
+    """Whatever shortcut a model takes, every query knows its strict past and nothing else."""
+    stream = random_stream(4, events=400, times=150)
+    parts = split(stream)
+    task = LinkRanking(stream[: parts.test.offset], SharedCandidates(parts.test, np.unique(stream.dst)))
+    fast = evaluate(create_link_model(name, parts.train), task, refresh=1)
+    model, ranks = create_link_model(name, parts.train), []
+    for block in stream[: parts.test.offset].blocks(200):
+        model.observe(block)
+    for now in np.unique(parts.test.t):
+        rows = np.flatnonzero(parts.test.t == now)
+        ranks.append(task.candidates.ranks(rows, model.score(task.candidates.queries(rows))))
+        model.observe(parts.test[int(rows[0]) : int(rows[-1]) + 1])
+    torch.testing.assert_close(fast.outcomes.double(), torch.cat(ranks).double(), rtol=0, atol=0.51)
+    assert fast.metrics["mrr"] == pytest.approx(float((1 / torch.cat(ranks)).mean()), abs=1e-3)
+
+
+def test_a_sample_asks_some_and_says_how_far_off_it_may_be(random_stream: MakeStream) -> None:
+    stream = random_stream(5, events=2000, times=900)
+    parts = split(stream)
+    task = LinkRanking(stream[: parts.test.offset], SharedCandidates(parts.test, np.unique(stream.dst)))
+    whole = evaluate(EdgeBank(parts.train), task)
+    part = task.sample(100, seed=1)
+    some = evaluate(EdgeBank(parts.train), part)
+    assert whole.standard_errors is None
+    assert some.events == 100
+    assert torch.equal(some.outcomes, whole.outcomes[torch.from_numpy(part.asked)])
+    assert some.standard_errors is not None
+    expected = float((1 / some.outcomes).std() / 10)
+    assert some.standard_errors["mrr"] == pytest.approx(expected, rel=0.25)
+    assert not task.sample(10**6, seed=1).is_sample

@@ -23,7 +23,7 @@ from keat.events import EventStream
 from keat.models.tgn import TGNConfig
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
-from keat.training.fit import FitConfig, training_queries
+from keat.training.fit import FitConfig
 from keat.training.losses import link_loss
 from keat.training.predict import score_pairs, top_destinations, write_embeddings
 from keat.training.runs import configuration, evaluate_run, open_run, train_run
@@ -194,16 +194,6 @@ def test_tensorboard_is_told_where_it_is_installed(
     watchers = tensorboard_watchers(tmp_path)
     train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=1), watchers=watchers)
     assert {("loss/epoch", 1), ("val/mrr", 1), ("loss/running", len(data.train))} <= set(told)
-
-
-def test_negatives_come_from_the_training_split(data: Dataset) -> None:
-    destinations = set(data.train.dst.tolist())
-    seen = 0
-    for block, queries in training_queries(data, FAST, epoch=1):
-        assert np.array_equal(queries.candidates[:, 0], block.dst)
-        assert set(queries.candidates[:, 1].tolist()) <= destinations
-        seen += len(block)
-    assert seen == len(data.train)
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def demo_command(
     from keat.cli.running import evaluate_by_name, heuristics_for  # brings torch: not for --help
     from keat.datasets.loading import Dataset
     from keat.datasets.payments import simulate_payments
-    from keat.models.registry import TGN_CONFIGS
+    from keat.models.registry import ARCHITECTURES
     from keat.report.plots import overview
     from keat.tasks.making import make_task
     from keat.training.fit import FitConfig
@@ -46,11 +46,12 @@ def demo_command(
     data = Dataset(simulate_payments(events, seed=seed))
     task = make_task(data)
     models = {name: name for name in heuristics_for(task)}
-    for name, config in TGN_CONFIGS.items():
+    for name in ("tgn", "keat-tgn"):
         run = folder / f"{name}-{events}-{seed}"
         err.print(f"Training {name} …")
         with TrainingBar(epochs) as bar:
             fitting = FitConfig(epochs=epochs, lr=LEARNING_RATE, seed=seed)
+            config = ARCHITECTURES[name].config
             train_run(name, data, run, config, fitting, resume=True, watchers=[bar])
         models[name] = str(run)
     results = []

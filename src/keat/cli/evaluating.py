@@ -11,6 +11,7 @@ from keat.cli.options import (
     Bipartite,
     DatasetArgument,
     Dst,
+    EvalSample,
     Features,
     Json,
     Label,
@@ -20,6 +21,7 @@ from keat.cli.options import (
     at_least,
     open_dataset,
 )
+from keat.errors import InputError
 
 HEURISTICS = "heuristics"
 LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;
@@ -68,6 +70,7 @@ def evaluate_command(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(callback=at_least(0), help="Of the sampling.")] = 42,
+    eval_sample: EvalSample = None,
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Open the official negatives, which TGB ships as a pickle.")
     ] = False,
@@ -92,6 +95,7 @@ def evaluate_command(
         require_known,
     )  # brings torch: not for --help
     from keat.tasks.making import make_task
+    from keat.tasks.node_property import NodeProperty
 
     require_known(model)  # before a download, not after it
     data = open_dataset(dataset, src, dst, time, features, label, unit, bipartite)
@@ -104,6 +108,10 @@ def evaluate_command(
         seed=seed,
         trust_pickle=trust_pickle,
     )
+    if eval_sample is not None:
+        if isinstance(job, NodeProperty):
+            raise InputError("--eval-sample is for link tasks.")
+        job = job.sample(eval_sample, seed)
     names = heuristics_for(job) if model == HEURISTICS else [model]
     results = [evaluate_by_name(name, data, job, split, refresh) | {"seed": seed} for name in names]
     if json:
@@ -126,6 +134,7 @@ def show_results(results: list[dict[str, Any]]) -> None:
         "events",
         "seconds",
         "seed",
+        "standard_errors",
     )
     metrics = [key for key in first if key not in told]
     rows = [
@@ -135,6 +144,9 @@ def show_results(results: list[dict[str, Any]]) -> None:
     fresh = "at every distinct time" if first["refresh"] == 1 else f"every {first['refresh']} events"
     title = f"{first['dataset']}, {first['split']} split: {first['task']}"
     caption = f"{first['events']:,} targets{_against(first)}; state refreshed {fresh}."
+    if "standard_errors" in first:
+        largest = max(r["standard_errors"][metrics[0]] for r in results)
+        caption += f" A sample of the split: standard error of {metrics[0]} at most {largest:.4f}."
     print_table(title, ["model", *metrics, "seconds"], rows, caption)
 
 

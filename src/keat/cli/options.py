@@ -52,6 +52,16 @@ def at_least(lowest: int) -> Callable[[int | None], int | None]:
     return check
 
 
+EvalSample = Annotated[
+    int | None,
+    typer.Option(
+        callback=at_least(1),
+        help="Ask only so many positives, drawn at random, against the full candidate set; the standard "
+        "error is reported.",
+    ),
+]
+
+
 def open_dataset(
     source: str,
     src: str | None,

@@ -33,7 +33,7 @@ def predict_command(
     from keat.training.runs import open_run
 
     model, description, ids = open_run(run)
-    now = at if at is not None else int(model.log.t[: model.log.length].max()) + 1
+    now = at if at is not None else model.last_time() + 1
     if source is not None:
         rows = top_destinations(model, ids, source, now, top)
         if json:

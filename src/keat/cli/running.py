@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -14,6 +14,7 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError, unknown_name
 from keat.models.registry import LINK_MODELS, NODE_MODELS, create_link_model, create_node_model
 from keat.tasks.link import LinkClassification, LinkRanking
+from keat.tasks.making import make_task
 from keat.tasks.node_property import NodeProperty
 from keat.training.evaluate import evaluate
 from keat.training.runs import evaluate_run, is_run
@@ -25,6 +26,16 @@ def heuristics_for(task: AnyTask) -> list[str]:
     """Names of the heuristics that can do a task."""
     registry = NODE_MODELS if isinstance(task, NodeProperty) else LINK_MODELS
     return [name for name, entry in registry.items() if entry.heuristic]
+
+
+def link_task(
+    data: Dataset, split: Literal["val", "test"], kind: str, sample: int | None, seed: int
+) -> LinkRanking | LinkClassification:
+    """A link task of a split, or of a sample of it."""
+    task = make_task(data, split, kind=kind)  # type: ignore[arg-type]
+    if isinstance(task, NodeProperty):
+        raise InputError(f"A link model cannot do {kind}; use link-ranking or link-classification.")
+    return task if sample is None else task.sample(sample, seed)
 
 
 def evaluate_by_name(name: str, data: Dataset, task: AnyTask, split: str, refresh: int) -> dict[str, Any]:
@@ -48,6 +59,8 @@ def evaluate_by_name(name: str, data: Dataset, task: AnyTask, split: str, refres
         facts["negatives"] = {"strategy": task.strategy, **counts}
     elif isinstance(task, LinkClassification):
         facts["negatives"] = {"strategy": task.strategy, "fewest": 1, "most": 1}
+    if result.standard_errors is not None:
+        facts["standard_errors"] = result.standard_errors
     return facts | {
         "refresh": refresh,
         **result.metrics,

@@ -14,6 +14,7 @@ from keat.cli.options import (
     Bipartite,
     DatasetArgument,
     Dst,
+    EvalSample,
     Features,
     Json,
     Label,
@@ -29,12 +30,13 @@ from keat.events import humanize
 if TYPE_CHECKING:
     from keat.training.fit import EpochReport
 
+MODELS = "tgn or keat-tgn."  # a test keeps it complete: asking the registry would bring torch
 _MODEL = "The model"
 _FIT = "Training"
 
 
 def train_command(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="tgn or keat-tgn.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=MODELS)],
     dataset: DatasetArgument,
     folder: Annotated[
         Path | None, typer.Option("--out", help="Where the run goes; by default runs/MODEL-DATASET-SEED.")
@@ -67,6 +69,28 @@ def train_command(
     modulate: Annotated[
         str | None, typer.Option(help="What ψ scales: edge, node, both or none.", rich_help_panel=_MODEL)
     ] = None,
+    task: Annotated[
+        str,
+        typer.Option(
+            help="What to validate and test by: link-ranking or link-classification.", rich_help_panel=_FIT
+        ),
+    ] = "link-ranking",
+    eval_sample: EvalSample = None,
+    loss: Annotated[
+        str,
+        typer.Option(
+            help="pairwise (binary cross-entropy) or listwise (softmax over a positive and its negatives).",
+            rich_help_panel=_FIT,
+        ),
+    ] = "pairwise",
+    train_negatives: Annotated[
+        int,
+        typer.Option(callback=at_least(1), help="A positive is taught against.", rich_help_panel=_FIT),
+    ] = 1,
+    historical: Annotated[
+        float,
+        typer.Option(help="Share of them that are earlier destinations of the source.", rich_help_panel=_FIT),
+    ] = 0.0,
     recipe: Annotated[
         str, typer.Option(help="sound, or tgb-parity with its second sigmoid.", rich_help_panel=_FIT)
     ] = "sound",
@@ -75,7 +99,7 @@ def train_command(
         int,
         typer.Option(
             callback=at_least(1),
-            help="Epochs without a better validation MRR before stopping.",
+            help="Epochs without a better validation metric before stopping.",
             rich_help_panel=_FIT,
         ),
     ] = 5,
@@ -108,8 +132,10 @@ def train_command(
     unit: Unit = None,
     bipartite: Bipartite = False,
 ) -> None:
-    """Train a model, keep the best epoch by validation MRR, and score the test split."""
-    from keat.tasks.making import make_task  # these bring torch: not for --help
+    """Train a model, keep the best epoch by validation, and score the test split."""
+    from keat.cli.running import link_task  # these bring torch: not for --help
+    from keat.models.registry import ARCHITECTURES
+    from keat.tasks.script import TGB_BATCH
     from keat.training.fit import FitConfig
     from keat.training.runs import best_epoch, configuration, evaluate_run, set_threads, train_run
     from keat.training.tensorboard import tensorboard_watchers
@@ -127,6 +153,9 @@ def train_command(
         lr=lr,
         clip=clip,
         recipe=recipe,  # type: ignore[arg-type]
+        loss=loss,  # type: ignore[arg-type]
+        negatives=train_negatives,
+        historical=historical,
         bf16=bf16,
         seed=seed,
     )
@@ -135,25 +164,46 @@ def train_command(
     err.print(
         f"σ = {sigma:,.1f} {data.stream.unit} ({humanize(sigma, data.stream.unit)}), from the training split"
     )
+    validation = link_task(data, "val", task, eval_sample, seed)
     try:
-        with TrainingBar(epochs) as bar:
+        with TrainingBar(epochs, validation.headline) as bar:
             watchers = [bar, *tensorboard_watchers(folder / "tensorboard")]
             reports = train_run(
-                model, data, folder, config, fitting, resume=resume, device=device, watchers=watchers
+                model,
+                data,
+                folder,
+                config,
+                fitting,
+                task=validation,
+                resume=resume,
+                device=device,
+                watchers=watchers,
             )
     except KeyboardInterrupt:
         err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
         raise typer.Exit(130) from None
-    task = make_task(data, "test", kind="link-ranking")
-    test = evaluate_run(folder, data, task, "test", device=device)  # type: ignore[arg-type]
-    result = best_epoch(folder) | {"test": test.metrics, "run": str(folder), "epochs_now": len(reports)}
+    asked = link_task(data, "test", task, eval_sample, seed)
+    refresh = 1 if ARCHITECTURES[model].kind.trains_in_turn else TGB_BATCH
+    test = evaluate_run(folder, data, asked, "test", refresh=refresh, device=device)
+    result = best_epoch(folder) | {
+        "test": test.metrics,
+        "standard_errors": test.standard_errors,
+        "refresh": refresh,
+        "run": str(folder),
+        "epochs_now": len(reports),
+    }
     if json:
         print_json({"model": model, "dataset": data.name, "seed": seed, "sigma": sigma, **result})
     else:
         val = result["val"]
-        out.print(f"best epoch {result['epoch']} by validation MRR; kept in {folder}")
+        out.print(f"best epoch {result['epoch']} by validation {validation.headline}; kept in {folder}")
         for part, metrics in (("val", val), ("test", test.metrics)):
-            out.print(f"  {part:<4}  MRR {metrics['mrr']:.4f}  Hits@10 {metrics['hits@10']:.4f}")
+            out.print(f"  {part:<4}  " + "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()))
+        if test.standard_errors is not None:
+            out.print(
+                f"  a sample of {len(asked):,} positives; standard error of the test {asked.headline} "
+                f"{test.standard_errors[asked.headline]:.4f}"
+            )
 
 
 def _require_device(device: str) -> None:
@@ -172,8 +222,8 @@ def _require_device(device: str) -> None:
 class TrainingBar:
     """A bar for the epoch under way and a line for each that is done."""
 
-    def __init__(self, epochs: int) -> None:
-        self.epochs = epochs
+    def __init__(self, epochs: int, headline: str = "mrr") -> None:
+        self.epochs, self.headline = epochs, headline
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -204,9 +254,9 @@ class TrainingBar:
         self.bar.update(self.task, completed=done, loss=loss, speed=speed)
 
     def epoch(self, report: EpochReport) -> None:
-        val = (
-            f"val MRR {report.val['mrr']:.4f}{' *' if report.best else ''}" if report.val else "not validated"
-        )
+        val = "not validated"
+        if report.val:
+            val = f"val {self.headline} {report.val[self.headline]:.4f}{' *' if report.best else ''}"
         err.print(
             f"epoch {report.epoch:>3}  loss {report.loss:.4f}  {val}  "
             f"({report.train_seconds:.1f} s training, {report.val_seconds:.1f} s validation)"

@@ -2,19 +2,26 @@
 
 Training, evaluation, explanation and serving go through these two, so a model that keeps the contract
 cannot look into the future: what it has not observed, it does not know.
+
+`score_in_turn` is the two in turn, at every distinct time: the freshest state there can be. A model that
+can do it quickly is trained and validated that way.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch import Tensor, nn
 
+from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
+from keat.state.event_log import EventLog
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +44,11 @@ class Queries:
     def shape(self) -> tuple[int, int]:
         return len(self.src), self.candidates.shape[-1]
 
+    def rows(self, start: int, stop: int) -> Queries:
+        """Some of the questions. A shared list stays the same object: models know it again by that."""
+        candidates = self.candidates if self.shared else self.candidates[start:stop]
+        return Queries(self.src[start:stop], self.t[start:stop], candidates)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NodeQueries:
@@ -50,9 +62,10 @@ class LinkModel(ABC):
     """Scores candidate destinations. Higher is likelier; only the order and ties matter for ranking."""
 
     name: ClassVar[str]
+    trains_in_turn: ClassVar[bool] = False  # whether `score_in_turn` costs no more than `score`
 
     @abstractmethod
-    def score(self, queries: Queries) -> torch.Tensor:
+    def score(self, queries: Queries) -> Tensor:
         """Logits, (B, C). Never changes the state, and depends on no other query of the call."""
 
     @abstractmethod
@@ -63,6 +76,33 @@ class LinkModel(ABC):
     def reset(self) -> None:
         """Forget every event; learned parameters stay."""
 
+    def score_in_turn(self, queries: Sequence[Queries], events: EventStream) -> list[Tensor]:
+        """Score each query knowing also those of ``events`` that are strictly earlier than it; then all
+        events are observed. Queries and events are in the order of time."""
+        scores: list[list[Tensor]] = [[] for _ in queries]
+        times = np.unique(np.concatenate([part.t for part in queries]))
+        seen = 0
+        for now in times.tolist():
+            until = int(np.searchsorted(events.t, now))
+            self.observe(events[seen:until])
+            seen = until
+            for part, into in zip(queries, scores, strict=True):
+                first, last = np.searchsorted(part.t, (now, now + 1)).tolist()
+                into.append(self.score(part.rows(first, last)))
+        self.observe(events[seen:])
+        return [torch.cat(parts) for parts in scores]
+
+
+class ReadsByTime(LinkModel):
+    """A model whose score at t uses observed events strictly before t only, whatever else was observed:
+    a whole block can be observed first, and every query still has exactly its own past."""
+
+    trains_in_turn = True
+
+    def score_in_turn(self, queries: Sequence[Queries], events: EventStream) -> list[Tensor]:
+        self.observe(events)
+        return [self.score(part) for part in queries]
+
 
 class NodeModel(ABC):
     """Predicts a node's distribution over classes at a time."""
@@ -70,7 +110,7 @@ class NodeModel(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def score(self, queries: NodeQueries) -> torch.Tensor:
+    def score(self, queries: NodeQueries) -> Tensor:
         """Logits or weights, (B, num_classes). Never changes the state."""
 
     @abstractmethod
@@ -84,3 +124,48 @@ class NodeModel(ABC):
     @abstractmethod
     def reset(self) -> None:
         """Forget every event and label; learned parameters stay."""
+
+
+class LearnedModel(nn.Module):
+    """What training and checkpoints need of a model with parameters, beside its contract.
+
+    All are built alike: (num_nodes, feature_dim, σ, configuration).
+    """
+
+    sigma: float
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def reserve(self, events: int) -> None:
+        """Make room at once where the number of events to come is known; to be overridden if it helps."""
+
+    def stream_state(self) -> dict[str, Tensor]:
+        """Everything remembered of the stream, for a checkpoint; parameters are kept apart."""
+        raise NotImplementedError
+
+    def load_stream_state(self, state: dict[str, Tensor]) -> None:
+        raise NotImplementedError
+
+
+class LearnedLinkModel(LearnedModel, LinkModel):
+    """A link model that is trained. What it has observed it keeps in ``log``."""
+
+    log: EventLog
+
+    def last_time(self) -> int:
+        """Of the events observed."""
+        return int(self.log.t[: self.log.length].max())
+
+    def destinations(self) -> npt.NDArray[np.int32]:
+        """Nodes that are known as destinations."""
+        return np.unique(self.log.dst[: self.log.length].cpu().numpy()).astype(np.int32)
+
+    def embeddings(self, nodes: Tensor, now: int) -> Tensor:  # noqa: ARG002
+        """A vector (n, d) for each node at a time, from a model that has such."""
+        raise InputError(f"{self.name} scores pairs of nodes; it has no embedding of a node by itself.")
+
+
+class LearnedNodeModel(LearnedModel, NodeModel):
+    """A node model that is trained."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 import torch
 
 from keat.bandwidth import estimate_sigma
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
-from keat.models.contract import LinkModel, NodeModel
+from keat.models.contract import LearnedLinkModel, LinkModel, NodeModel
 from keat.models.forecasts import MovingAverage, PersistentForecast
 from keat.models.heuristics import (
     EdgeBank,
@@ -50,15 +50,38 @@ def _forecast(kind: type[PersistentForecast]) -> Callable[[EventStream], NodeMod
     return build
 
 
-def build_tgn(train: EventStream, config: TGNConfig, seed: int = 0) -> TGN:
-    """A TGN with fresh parameters, ready to score; σ comes from the training split."""
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A model that is trained: its class, its default configuration, and what to say of it."""
+
+    kind: type[LearnedLinkModel]
+    config: Any  # a frozen dataclass, one for each kind
+    about: str
+
+
+ARCHITECTURES: dict[str, Architecture] = {
+    "tgn": Architecture(TGN, TGNConfig(), "node memory and attention over recent events"),
+    "keat-tgn": Architecture(TGN, TGNConfig(kernel="laplacian"), "TGN whose edge evidence fades with age"),
+}
+
+
+def build_model(train: EventStream, config: Any, seed: int = 0) -> Any:
+    """The model of a configuration with fresh parameters, ready to score; σ is the training split's."""
+    sigma = estimate_sigma(train.src, train.dst, train.t)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = TGN(train.num_nodes, train.feature_dim, estimate_sigma(train.src, train.dst, train.t), config)
+        model = kind_of(config)(train.num_nodes, train.feature_dim, sigma, config)
     return model.eval()
 
 
-TGN_CONFIGS = {"tgn": TGNConfig(), "keat-tgn": TGNConfig(kernel="laplacian")}
+def kind_of(config: Any) -> type[Any]:
+    """The class a configuration belongs to."""
+    return next(entry.kind for entry in ARCHITECTURES.values() if type(entry.config) is type(config))
+
+
+def _untrained(entry: Architecture) -> Callable[[EventStream], LinkModel]:
+    return lambda train: build_model(train, entry.config)
+
 
 LINK_MODELS: dict[str, LinkEntry] = {
     "edgebank": LinkEntry(EdgeBank, "1 if the pair was ever seen (EdgeBank∞)", heuristic=True),
@@ -70,16 +93,7 @@ LINK_MODELS: dict[str, LinkEntry] = {
     "local-global": LinkEntry(
         LocalGlobalRecency, "the source's own destinations, latest first, then all", heuristic=True
     ),
-    "tgn": LinkEntry(
-        partial(build_tgn, config=TGN_CONFIGS["tgn"]),
-        "node memory and attention over recent events",
-        heuristic=False,
-    ),
-    "keat-tgn": LinkEntry(
-        partial(build_tgn, config=TGN_CONFIGS["keat-tgn"]),
-        "TGN whose edge evidence fades with age",
-        heuristic=False,
-    ),
+    **{name: LinkEntry(_untrained(a), a.about, heuristic=False) for name, a in ARCHITECTURES.items()},
 }
 
 NODE_MODELS: dict[str, NodeEntry] = {

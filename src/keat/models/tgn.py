@@ -17,7 +17,7 @@ from keat.attention import Attention, KernelizedAttention, Modulate, NeighborFea
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
-from keat.models.contract import LinkModel, Queries
+from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.edge_mixing import Edges, mix_edges
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
@@ -53,7 +53,7 @@ class TGNConfig:
     dropout: float = 0.1
 
 
-class TGN(nn.Module, LinkModel):
+class TGN(LearnedLinkModel):
     """z_i = attention of s_i over the last K events of i; logit(u, v) = predictor(z_u, z_v)."""
 
     name = "tgn"
@@ -103,6 +103,9 @@ class TGN(nn.Module, LinkModel):
         return parts | {"time encoding": encoding, "total": sum(parts.values()) - encoding}
 
     # -- state ---------------------------------------------------------------------------------------
+
+    def reserve(self, events: int) -> None:
+        self.log.reserve(events)
 
     def reset(self) -> None:
         self.log.clear()
@@ -193,6 +196,9 @@ class TGN(nn.Module, LinkModel):
             return self.attention.combine(hood.seeds, *sums)
         z: Tensor = self.attention(hood.seeds, self._features(hood, last_update, t))
         return z
+
+    def embeddings(self, nodes: Tensor, now: int) -> Tensor:
+        return self.embed(nodes, torch.full_like(nodes, now) if self.config.delta == "query" else None)
 
     def explain(self, nodes: Tensor, t: Tensor | None = None) -> tuple[Tensor, Attention]:
         """Embeddings, and what each past event was worth to each head."""

@@ -12,6 +12,7 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.contract import Queries
 from keat.tasks.metrics import rank_of
+from keat.tasks.script import Rows
 from keat.tasks.true_destinations import TrueDestinations
 
 
@@ -27,10 +28,10 @@ class Candidates(ABC):
         """Scores a positive needs."""
 
     @abstractmethod
-    def queries(self, start: int, stop: int) -> Queries: ...
+    def queries(self, rows: Rows) -> Queries: ...
 
     @abstractmethod
-    def ranks(self, start: int, stop: int, scores: torch.Tensor) -> torch.Tensor:
+    def ranks(self, rows: Rows, scores: torch.Tensor) -> torch.Tensor:
         """Ranks (B,) of the positives from the scores of `queries`."""
 
     @abstractmethod
@@ -63,24 +64,24 @@ class SharedCandidates(Candidates):
     def width(self) -> int:
         return len(self.catalogue)
 
-    def queries(self, start: int, stop: int) -> Queries:
-        return Queries(self.events.src[start:stop], self.events.t[start:stop], self.catalogue)
+    def queries(self, rows: Rows) -> Queries:
+        return Queries(self.events.src[rows], self.events.t[rows], self.catalogue)
 
-    def ranks(self, start: int, stop: int, scores: torch.Tensor) -> torch.Tensor:
-        columns = torch.from_numpy(self.column[start:stop]).to(scores.device)
+    def ranks(self, rows: Rows, scores: torch.Tensor) -> torch.Tensor:
+        columns = torch.from_numpy(self.column[rows]).to(scores.device)
         positive = scores.gather(1, columns[:, None])
         above = (scores > positive).sum(dim=1)
         level = (scores >= positive).sum(dim=1)
-        if self.true.counts[start:stop].max(initial=1) == 1:  # nearly always: only itself was counted
+        if self.true.counts[rows].max(initial=1) == 1:  # nearly always: only itself was counted
             return 1.0 + 0.5 * (above + level - 1)
         # Counted although true at that time, the positive itself among them: taken out again.
-        row, destination = self.true.expand(start, stop)
+        numbers, destination = self.true.expand(rows)
         column = np.searchsorted(self.catalogue, destination)
-        rows = torch.from_numpy(row).to(scores.device)
-        true_scores = scores[rows, torch.from_numpy(column).to(scores.device)]
-        own = positive[:, 0][rows]
-        above = above.index_add(0, rows, -(true_scores > own).long())
-        level = level.index_add(0, rows, -(true_scores >= own).long())
+        row = torch.from_numpy(numbers).to(scores.device)
+        true_scores = scores[row, torch.from_numpy(column).to(scores.device)]
+        own = positive[:, 0][row]
+        above = above.index_add(0, row, -(true_scores > own).long())
+        level = level.index_add(0, row, -(true_scores >= own).long())
         return 1.0 + 0.5 * (above + level)
 
     def negatives_per_positive(self) -> npt.NDArray[np.int64]:
@@ -106,13 +107,13 @@ class OwnCandidates(Candidates):
     def width(self) -> int:
         return 1 + int(self.negatives.shape[1])
 
-    def queries(self, start: int, stop: int) -> Queries:
+    def queries(self, rows: Rows) -> Queries:
         events = self.events
-        both = np.concatenate((events.dst[start:stop, None], self.negatives[start:stop]), axis=1)
-        return Queries(events.src[start:stop], events.t[start:stop], both)
+        both = np.concatenate((events.dst[rows][:, None], self.negatives[rows]), axis=1)
+        return Queries(events.src[rows], events.t[rows], both)
 
-    def ranks(self, start: int, stop: int, scores: torch.Tensor) -> torch.Tensor:
-        lengths = torch.from_numpy(self.lengths[start:stop].astype(np.int64)).to(scores.device)
+    def ranks(self, rows: Rows, scores: torch.Tensor) -> torch.Tensor:
+        lengths = torch.from_numpy(self.lengths[rows].astype(np.int64)).to(scores.device)
         places = torch.arange(self.negatives.shape[1], device=scores.device)
         return rank_of(scores[:, 0], scores[:, 1:], valid=places < lengths[:, None])
 

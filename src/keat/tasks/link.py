@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from copy import copy
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +15,17 @@ from keat.events import EventStream
 from keat.models.contract import Queries
 from keat.tasks.candidates import Candidates
 from keat.tasks.metrics import classification_metrics, ranking_metrics
-from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, refresh_steps
+from keat.tasks.script import (
+    TGB_BATCH,
+    Ask,
+    AskInTurn,
+    Line,
+    Observe,
+    Question,
+    Rows,
+    refresh_steps,
+    steps_in_turn,
+)
 
 SCORES_AT_ONCE = 1 << 22  # a budget for B × C: 32 MiB of float64
 
@@ -26,17 +37,32 @@ class LinkTask(ABC):
     strategy = "given"  # how the negatives were chosen, where `make_task` chose them
     width: int  # scores a positive needs
 
+    headline: str  # the metric an epoch is chosen by
+
     def __init__(self, history: EventStream, positives: EventStream) -> None:
         self.history, self.positives = history, positives
+        self.asked = np.arange(len(positives))
 
     def __len__(self) -> int:
-        return len(self.positives)
+        return len(self.asked)
+
+    def sample(self, number: int, seed: int) -> Self:
+        """The same task asking only ``number`` positives drawn at random; all are still observed."""
+        task = copy(self)
+        if number < len(self):
+            drawn = np.random.default_rng(seed).choice(self.asked, number, replace=False)
+            task.asked = np.sort(drawn)
+        return task
+
+    @property
+    def is_sample(self) -> bool:
+        return len(self.asked) < len(self.positives)
 
     @abstractmethod
-    def queries(self, start: int, stop: int) -> tuple[Queries, ...]: ...
+    def queries(self, rows: Rows) -> tuple[Queries, ...]: ...
 
     @abstractmethod
-    def outcome(self, ask: Ask, scores: Sequence[torch.Tensor]) -> torch.Tensor: ...
+    def outcome(self, ask: Question, scores: Sequence[torch.Tensor]) -> torch.Tensor: ...
 
     @abstractmethod
     def metrics(self, outcomes: torch.Tensor) -> dict[str, float]: ...
@@ -48,28 +74,46 @@ class LinkTask(ABC):
 
     def questions(self, refresh: int) -> Iterator[Line]:
         """The script without the history, for a state that has seen it."""
-        rows = max(1, SCORES_AT_ONCE // self.width)
-        for start, stop in refresh_steps(self.positives.t, refresh):
-            for low, high in pairwise([*range(start, stop, rows), stop]):
-                yield Ask(self.queries(low, high), low, high)
-            yield Observe(self.positives[start:stop])
+        at_once = max(1, SCORES_AT_ONCE // self.width)
+        if refresh == 1:
+            steps = steps_in_turn(self.positives.t, min(at_once, TGB_BATCH))
+        else:
+            steps = refresh_steps(self.positives.t, refresh)
+        for start, stop in steps:
+            rows, events = self._asked_within(start, stop), self.positives[start:stop]
+            if refresh == 1 and len(rows) <= at_once and len(rows):
+                yield AskInTurn(self.queries(rows), rows, events)
+                continue
+            for low, high in steps_in_turn(events.t, 1) if refresh == 1 else [(0, len(events))]:
+                yield from self._pieces(self._asked_within(start + low, start + high), at_once)
+                yield Observe(events[low:high])
+
+    def _asked_within(self, start: int, stop: int) -> npt.NDArray[np.int64]:
+        first, last = np.searchsorted(self.asked, (start, stop))
+        return self.asked[first:last]
+
+    def _pieces(self, rows: npt.NDArray[np.int64], size: int) -> Iterator[Line]:
+        for low in range(0, len(rows), size):
+            piece = rows[low : low + size]
+            yield Ask(self.queries(piece), piece)
 
 
 class LinkRanking(LinkTask):
     """One positive against many: MRR and Hits@k."""
 
     kind = "link-ranking"
+    headline = "mrr"
 
     def __init__(self, history: EventStream, candidates: Candidates) -> None:
         super().__init__(history, candidates.events)
         self.candidates = candidates
         self.width = candidates.width
 
-    def queries(self, start: int, stop: int) -> tuple[Queries, ...]:
-        return (self.candidates.queries(start, stop),)
+    def queries(self, rows: Rows) -> tuple[Queries, ...]:
+        return (self.candidates.queries(rows),)
 
-    def outcome(self, ask: Ask, scores: Sequence[torch.Tensor]) -> torch.Tensor:
-        return self.candidates.ranks(ask.start, ask.stop, scores[0])
+    def outcome(self, ask: Question, scores: Sequence[torch.Tensor]) -> torch.Tensor:
+        return self.candidates.ranks(ask.rows, scores[0])
 
     def metrics(self, outcomes: torch.Tensor) -> dict[str, float]:
         return ranking_metrics(outcomes)
@@ -79,6 +123,7 @@ class LinkClassification(LinkTask):
     """One positive against one negative: average precision and ROC-AUC."""
 
     kind = "link-classification"
+    headline = "ap"
     width = 2
 
     def __init__(
@@ -91,13 +136,13 @@ class LinkClassification(LinkTask):
         super().__init__(history, positives)
         self.negative_src, self.negative_dst = negative_src, negative_dst
 
-    def queries(self, start: int, stop: int) -> tuple[Queries, ...]:
-        t = self.positives.t[start:stop]  # a negative is asked at its positive's time
-        true = Queries(self.positives.src[start:stop], t, self.positives.dst[start:stop, None])
-        false = Queries(self.negative_src[start:stop], t, self.negative_dst[start:stop, None])
+    def queries(self, rows: Rows) -> tuple[Queries, ...]:
+        t = self.positives.t[rows]  # a negative is asked at its positive's time
+        true = Queries(self.positives.src[rows], t, self.positives.dst[rows][:, None])
+        false = Queries(self.negative_src[rows], t, self.negative_dst[rows][:, None])
         return true, false
 
-    def outcome(self, ask: Ask, scores: Sequence[torch.Tensor]) -> torch.Tensor:  # noqa: ARG002
+    def outcome(self, ask: Question, scores: Sequence[torch.Tensor]) -> torch.Tensor:  # noqa: ARG002
         return torch.cat(list(scores), dim=1)  # (rows, 2)
 
     def metrics(self, outcomes: torch.Tensor) -> dict[str, float]:

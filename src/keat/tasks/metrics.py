@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,17 @@ def ranking_metrics(ranks: torch.Tensor, ks: Sequence[int] = (1, 3, 10)) -> dict
     reciprocal = 1.0 / ranks.float()
     hits = {f"hits@{k}": (ranks <= k).double().mean().item() for k in ks}
     return {"mrr": reciprocal.double().mean().item(), **hits}
+
+
+def standard_errors(
+    metrics: Callable[[torch.Tensor], dict[str, float]], outcomes: torch.Tensor, draws: int = 200
+) -> dict[str, float]:
+    """Of metrics of a random sample of targets, by the bootstrap: their spread when the outcomes are drawn
+    again with replacement."""
+    generator = torch.Generator().manual_seed(0)
+    number = len(outcomes)
+    drawn = [metrics(outcomes[torch.randint(number, (number,), generator=generator)]) for _ in range(draws)]
+    return {name: float(np.std([draw[name] for draw in drawn], ddof=1)) for name in drawn[0]}
 
 
 def rank_of(

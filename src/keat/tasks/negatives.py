@@ -83,7 +83,7 @@ class _Sampler:
         self, rng: np.random.Generator, start: int, stop: int, number: int, share: float, width: int
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
         src = self.positives.src[start:stop].astype(np.int64)
-        row, destination = self.true.expand(start, stop)
+        row, destination = self.true.expand(slice(start, stop))
         value = np.searchsorted(self.catalogue, destination)
         first, count = self.first[src], self.first[src + 1] - self.first[src]
         before = self._members_before(src[row], value)

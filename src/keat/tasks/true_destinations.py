@@ -24,9 +24,11 @@ class TrueDestinations:
         self._start = np.append(np.flatnonzero(new_group[distinct]), len(self._dst))
         self.counts: npt.NDArray[np.int64] = np.diff(self._start)[self._group]
 
-    def expand(self, start: int, stop: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
-        """All of events ``start:stop`` as (row - start, destination), row by row."""
-        group, size = self._group[start:stop], self.counts[start:stop]
-        row = np.repeat(np.arange(stop - start), size)
+    def expand(
+        self, rows: slice | npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+        """All of the events ``rows`` as (place in ``rows``, destination), row by row."""
+        group, size = self._group[rows], self.counts[rows]
+        row = np.repeat(np.arange(len(group)), size)
         within = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
         return row, self._dst[np.repeat(self._start[group], size) + within]

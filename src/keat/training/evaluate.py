@@ -10,8 +10,8 @@ import torch
 
 from keat.errors import KeatError
 from keat.models.contract import LinkModel, NodeModel
-from keat.tasks.link import LinkTask
-from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Reveal, Task
+from keat.tasks.metrics import standard_errors
+from keat.tasks.script import TGB_BATCH, Ask, AskInTurn, Line, Observe, Reveal, Task
 
 Progress = Callable[[int, int], None]  # (targets done, targets in all)
 
@@ -24,6 +24,7 @@ class Evaluation:
     outcomes: torch.Tensor
     events: int
     seconds: float
+    standard_errors: dict[str, float] | None = None  # where only a sample of the split was asked
 
 
 def evaluate(
@@ -44,7 +45,7 @@ def evaluate(
 
 def continue_evaluation(
     model: LinkModel | NodeModel,
-    task: LinkTask,
+    task: Task,
     *,
     refresh: int = TGB_BATCH,
     progress: Progress | None = None,
@@ -58,16 +59,18 @@ def _play(
 ) -> Evaluation:
     started = time.perf_counter()
     outcomes: list[torch.Tensor] = []
+    done = 0
     not_numbers: list[torch.Tensor] = []  # looked at once, at the end: a look waits for the device
     with torch.no_grad():
         for line in script:
             match line:
-                case Ask():
-                    scores = [model.score(queries) for queries in line.queries]  # type: ignore[arg-type]
+                case Ask() | AskInTurn():
+                    scores = _answers(model, line)
                     outcomes.append(task.outcome(line, scores))
                     not_numbers += [torch.isnan(part).any() for part in scores]
+                    done += len(outcomes[-1])
                     if progress is not None:
-                        progress(line.stop, len(task))
+                        progress(done, len(task))
                 case Observe():
                     model.observe(line.events)
                 case Reveal():
@@ -77,4 +80,13 @@ def _play(
             raise KeatError(f"{model.name} gave scores that are not numbers; train it with a lower --lr.")
         result = torch.cat(outcomes)
         metrics = task.metrics(result)
-    return Evaluation(metrics, result, len(task), time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    errors = standard_errors(task.metrics, result.cpu()) if task.is_sample else None
+    return Evaluation(metrics, result, len(task), seconds, errors)
+
+
+def _answers(model: LinkModel | NodeModel, line: Ask | AskInTurn) -> list[torch.Tensor]:
+    if isinstance(line, Ask):
+        return [model.score(queries) for queries in line.queries]  # type: ignore[arg-type]
+    assert isinstance(model, LinkModel)
+    return model.score_in_turn(line.queries, line.events)

@@ -1,7 +1,7 @@
 """The one training loop.
 
-An epoch starts from an empty state, streams the training split (score, learn, observe), and goes on
-through the validation split without learning. Everything random is a function of (seed, epoch), so a run
+An epoch starts from an empty state, plays the lessons (score, learn, observe), and goes on through the
+validation split without learning. Everything random is a function of (seed, epoch), so a run
 that was stopped repeats at most the epoch under way and arrives at the same bits.
 """
 
@@ -9,24 +9,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from torch import nn
+from torch import Tensor, nn
 
-from keat.datasets.loading import Dataset
 from keat.errors import KeatError
-from keat.events import EventStream
-from keat.models.contract import Queries
-from keat.models.tgn import TGN
-from keat.tasks.link import LinkRanking
+from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
+from keat.tasks.script import TGB_BATCH, Task
 from keat.training.checkpoint import Run
 from keat.training.evaluate import continue_evaluation
-from keat.training.losses import Recipe, link_loss
+from keat.training.lessons import Lesson, Lessons
+from keat.training.losses import LinkLoss, Recipe
 
 BATCHES_BETWEEN_LOOKS = 25
 
@@ -36,11 +33,14 @@ class FitConfig:
     """How to train. The defaults are TGB's, but for the decoder's second sigmoid (``recipe``)."""
 
     epochs: int = 30
-    patience: int = 5  # epochs without a better validation MRR before stopping
+    patience: int = 5  # epochs without a better validation metric before stopping
     batch_size: int = 200
     lr: float = 1e-4
     clip: float | None = None  # of the gradient's norm
     recipe: Recipe = "sound"
+    loss: LinkLoss = "pairwise"
+    negatives: int = 1  # a positive is taught against
+    historical: float = 0.0  # share of them that are earlier destinations of the source
     bf16: bool = False  # matrix products of training in bfloat16; evaluation is always float32
     seed: int = 1
     tolerance: float = 1e-6  # relative improvement that counts
@@ -68,36 +68,39 @@ class Watcher(Protocol):
 
 
 def fit(
-    model: TGN,
-    data: Dataset,
-    task: LinkRanking,
+    model: LearnedLinkModel | LearnedNodeModel,
+    lessons: Lessons,
+    task: Task,
     config: FitConfig,
     run: Run,
     watchers: Sequence[Watcher] = (),
 ) -> list[EpochReport]:
-    """Train until the validation MRR of ``task`` stops improving; ``run`` keeps the best and the last.
+    """Train until the headline metric of the validation ``task`` stops improving; ``run`` keeps the best
+    and the last. A model that can be asked in turn is validated so.
 
     If ``run`` holds an interrupted training of the same configuration, it is continued.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=config.lr, fused=True)
     history = run.resume(model, optimizer)
-    best = max((report["val"]["mrr"] for report in history if report["best"]), default=-math.inf)
+    best = max((report["val"][task.headline] for report in history if report["best"]), default=-math.inf)
     since_best = next((i for i, report in enumerate(reversed(history)) if report["best"]), len(history))
     reports: list[EpochReport] = []
-    model.log.reserve(len(data.stream))
+    refresh = 1 if _in_turn(model) else TGB_BATCH
+    model.reserve(len(lessons) + len(task))
     for epoch in range(len(history) + 1, config.epochs + 1):
         if since_best >= config.patience:
             break
         started = time.perf_counter()
-        loss = _train_epoch(model, optimizer, data, config, epoch, watchers)
+        loss = _train_epoch(model, optimizer, lessons, config, epoch, watchers)
         trained = time.perf_counter()
         val: dict[str, float] = {}
         if epoch % config.validate_every == 0 or epoch == config.epochs:
             model.eval()
-            val = continue_evaluation(model, task).metrics
-        better = bool(val) and (math.isinf(best) or val["mrr"] - best > config.tolerance * abs(best))
+            val = continue_evaluation(model, task, refresh=refresh).metrics
+        value = val.get(task.headline, -math.inf)
+        better = bool(val) and (math.isinf(best) or value - best > config.tolerance * abs(best))
         report = EpochReport(epoch, loss, val, trained - started, time.perf_counter() - trained, better)
-        best, since_best = (val["mrr"], 0) if better else (best, since_best + 1)
+        best, since_best = (value, 0) if better else (best, since_best + 1)
         run.save_epoch(model, optimizer, report)
         reports.append(report)
         for watcher in watchers:
@@ -106,9 +109,9 @@ def fit(
 
 
 def _train_epoch(
-    model: TGN,
+    model: LearnedLinkModel | LearnedNodeModel,
     optimizer: torch.optim.Optimizer,
-    data: Dataset,
+    lessons: Lessons,
     config: FitConfig,
     epoch: int,
     watchers: Sequence[Watcher],
@@ -116,40 +119,56 @@ def _train_epoch(
     torch.manual_seed(np.random.SeedSequence([config.seed, epoch]).generate_state(1)[0].item())
     model.train()
     model.reset()
-    total, done = torch.zeros((), device=model.log.t.device), 0
-    for number, (block, queries) in enumerate(training_queries(data, config, epoch)):
-        with torch.autocast(total.device.type, torch.bfloat16, enabled=config.bf16):
-            logits = model.score(queries)
-        loss = link_loss(logits.float(), config.recipe)
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        # Before the step: the state advances with the parameters the scores were computed with.
-        model.observe(block)
-        if config.clip is not None:
-            nn.utils.clip_grad_norm_(model.parameters(), config.clip)
-        optimizer.step()
-        total += loss.detach() * len(block)
-        done += len(block)
-        if number % BATCHES_BETWEEN_LOOKS == 0 or done == len(data.train):  # a look waits for the device
-            mean = total.item() / done
+    total, asked, done, mean = torch.zeros((), device=model.device), 0, 0, math.nan
+    for number, lesson in enumerate(lessons.epoch(config.seed, epoch)):
+        if lesson.queries is None or lesson.loss is None:
+            _observe(model, lesson)
+        else:
+            total += _learn(model, optimizer, lesson, lesson.loss, config) * len(lesson.queries.t)
+            asked += len(lesson.queries.t)
+        done += len(lesson.events)
+        if number % BATCHES_BETWEEN_LOOKS == 0 or done == len(lessons):  # a look waits for the device
+            mean = total.item() / max(asked, 1)
             if not math.isfinite(mean):
                 raise KeatError(f"The loss became {mean} in epoch {epoch}; lower --lr or set --clip.")
             for watcher in watchers:
-                watcher.batch(epoch, done, len(data.train), mean)
+                watcher.batch(epoch, done, len(lessons), mean)
     return mean
 
 
-def training_queries(data: Dataset, config: FitConfig, epoch: int) -> Iterator[tuple[EventStream, Queries]]:
-    """Blocks of positives, each positive with one destination drawn at random, TGB's training negatives."""
-    catalogue = training_catalogue(data)
-    rng = np.random.default_rng([config.seed, epoch])
-    for block in data.train.blocks(config.batch_size):
-        negative = rng.choice(catalogue, len(block))
-        yield block, Queries(block.src, block.t, np.stack((block.dst, negative), axis=1))
+def _learn(
+    model: LearnedLinkModel | LearnedNodeModel,
+    optimizer: torch.optim.Optimizer,
+    lesson: Lesson,
+    loss_of: Callable[[Tensor], Tensor],
+    config: FitConfig,
+) -> Tensor:
+    """One step; returns its loss."""
+    in_turn = _in_turn(model)
+    with torch.autocast(model.device.type, torch.bfloat16, enabled=config.bf16):
+        if in_turn:
+            assert isinstance(model, LearnedLinkModel)
+            assert isinstance(lesson.queries, Queries)
+            (logits,) = model.score_in_turn([lesson.queries], lesson.events)
+        else:
+            logits = model.score(lesson.queries)  # type: ignore[arg-type]
+    loss = loss_of(logits.float())
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    # Before the step: the state advances with the parameters the scores were computed with.
+    if not in_turn:
+        _observe(model, lesson)
+    if config.clip is not None:
+        nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+    optimizer.step()
+    return loss.detach()
 
 
-def training_catalogue(data: Dataset) -> npt.NDArray[np.int32]:
-    """Destinations of the training split; for TGB's sets the id range of all, as in its examples."""
-    if data.info is not None and data.info.family == "tgbl":
-        return np.arange(data.stream.dst.min(), data.stream.dst.max() + 1, dtype=np.int32)
-    return np.unique(data.train.dst)
+def _observe(model: LearnedLinkModel | LearnedNodeModel, lesson: Lesson) -> None:
+    model.observe(lesson.events)
+    if lesson.labels is not None and isinstance(model, LearnedNodeModel):
+        model.observe_labels(lesson.labels)
+
+
+def _in_turn(model: LearnedLinkModel | LearnedNodeModel) -> bool:
+    return isinstance(model, LearnedLinkModel) and model.trains_in_turn

@@ -8,14 +8,22 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from keat.errors import unknown_name
+from keat.errors import InputError, unknown_name
 
 Recipe = Literal["sound", "tgb-parity"]
 RECIPES: tuple[Recipe, ...] = get_args(Recipe)
+LinkLoss = Literal["pairwise", "listwise"]
+LINK_LOSSES: tuple[LinkLoss, ...] = get_args(LinkLoss)
 
 
-def link_loss(logits: Tensor, recipe: Recipe = "sound") -> Tensor:
-    """Mean binary cross-entropy of the positives plus that of the negatives.
+def link_loss(
+    logits: Tensor,
+    recipe: Recipe = "sound",
+    loss: LinkLoss = "pairwise",
+    clash: Tensor | None = None,  # (B, n): negatives that must not count
+) -> Tensor:
+    """``pairwise``: mean binary cross-entropy of the positives plus that of the negatives. ``listwise``:
+    cross-entropy of the softmax over a positive and its negatives, which is closer to what a rank measures.
 
     ``tgb-parity`` reproduces TGB's example, whose decoder ends in a sigmoid and whose loss applies
     another one: the "logit" lies in (0, 1), so the loss cannot fall below 1.006 and the gradient of a
@@ -23,6 +31,15 @@ def link_loss(logits: Tensor, recipe: Recipe = "sound") -> Tensor:
     """
     if recipe not in RECIPES:
         raise unknown_name("recipe", recipe, RECIPES)
+    if loss not in LINK_LOSSES:
+        raise unknown_name("loss", loss, LINK_LOSSES)
+    if loss == "listwise":
+        if recipe == "tgb-parity":
+            raise InputError("The tgb-parity recipe is defined for the pairwise loss only.")
+        negative = logits[:, 1:]
+        if clash is not None:
+            negative = negative.masked_fill(clash.to(logits.device), -torch.inf)
+        return (torch.logsumexp(torch.cat((logits[:, :1], negative), dim=1), dim=1) - logits[:, 0]).mean()
     scores = torch.sigmoid(logits) if recipe == "tgb-parity" else logits
     positive = functional.softplus(-scores[:, 0]).mean()
     return positive + functional.softplus(scores[:, 1:]).mean()

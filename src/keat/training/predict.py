@@ -14,13 +14,14 @@ from pyarrow.csv import read_csv
 
 from keat.errors import CacheError, InputError
 from keat.events import IdMap
-from keat.models.contract import Queries
-from keat.models.tgn import TGN
+from keat.models.contract import LearnedLinkModel, Queries
 
 
-def top_destinations(model: TGN, ids: IdMap, source: str, now: int, top: int) -> list[dict[str, Any]]:
+def top_destinations(
+    model: LearnedLinkModel, ids: IdMap, source: str, now: int, top: int
+) -> list[dict[str, Any]]:
     """The likeliest of all nodes that have been destinations, best first."""
-    candidates = torch.unique(model.log.dst[: model.log.length]).numpy().astype(np.int32)
+    candidates = model.destinations()
     query = Queries(_index(ids, [source], "src"), np.array([now]), candidates)
     scores = model.score(query)[0]
     best = torch.topk(scores, min(top, len(scores)))
@@ -34,7 +35,7 @@ def top_destinations(model: TGN, ids: IdMap, source: str, now: int, top: int) ->
     ]
 
 
-def score_pairs(model: TGN, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
+def score_pairs(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
     """The logit of every pair in a CSV with columns source, destination and optionally time."""
     try:
         table = read_csv(file)
@@ -56,14 +57,11 @@ def score_pairs(model: TGN, ids: IdMap, file: Path, now: int) -> list[dict[str, 
     ]
 
 
-def write_embeddings(model: TGN, ids: IdMap, file: Path, now: int) -> int:
+def write_embeddings(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> int:
     """One row a node: its label and its embedding at ``now``."""
     nodes = torch.arange(len(ids))
     with torch.no_grad():
-        pieces = [
-            model.embed(part, torch.full_like(part, now) if model.config.delta == "query" else None)
-            for part in torch.split(nodes, 4096)
-        ]
+        pieces = [model.embeddings(part, now) for part in torch.split(nodes, 4096)]
     matrix = torch.cat(pieces).numpy()
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
     labels = pa.array([str(ids.label(node)) for node in range(len(ids))])

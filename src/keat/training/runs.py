@@ -15,36 +15,47 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError, unknown_name
 from keat.events import IdMap
 from keat.events.fingerprint import fingerprint
-from keat.models.registry import TGN_CONFIGS, build_tgn
-from keat.models.tgn import TGN, TGNConfig
-from keat.tasks.link import LinkRanking, LinkTask
+from keat.models.contract import LearnedLinkModel
+from keat.models.registry import ARCHITECTURES, build_model
+from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
 from keat.training.checkpoint import Run, load_best, read_description
 from keat.training.evaluate import Evaluation, Progress, continue_evaluation, evaluate
 from keat.training.fit import EpochReport, FitConfig, Watcher, fit
+from keat.training.lessons import LinkLessons
 
 
-def configuration(name: str, **changes: Any) -> TGNConfig:
+def configuration(name: str, **changes: Any) -> Any:
     """The configuration of a trainable model, with what was given in place of its defaults."""
-    if name not in TGN_CONFIGS:
-        raise unknown_name("trainable model", name, TGN_CONFIGS)
-    return replace(TGN_CONFIGS[name], **{key: value for key, value in changes.items() if value is not None})
+    if name not in ARCHITECTURES:
+        raise unknown_name("trainable model", name, ARCHITECTURES)
+    config = ARCHITECTURES[name].config
+    given = {key: value for key, value in changes.items() if value is not None}
+    for key in given:
+        if not hasattr(config, key):
+            raise InputError(f"{name} has no --{key.replace('_', '-')}; leave it out.")
+    return replace(config, **given)
 
 
 def train_run(
     name: str,
     data: Dataset,
     folder: Path,
-    config: TGNConfig,
+    config: Any,
     fitting: FitConfig,
     *,
+    task: LinkTask | None = None,
     resume: bool = False,
     device: str = "cpu",
     watchers: Sequence[Watcher] = (),
 ) -> list[EpochReport]:
-    """Train ``name`` on the training split, choose the epoch by validation MRR, keep all in ``folder``."""
-    model = build_tgn(data.train, config, fitting.seed).to(device)
+    """Train ``name`` on the training split, choose the epoch by ``task``, keep all in ``folder``. The task
+    is of the validation split; unless another is given, ranking."""
+    if task is None:
+        task = make_task(data, "val", kind="link-ranking")  # type: ignore[assignment]
+        assert isinstance(task, LinkTask)
+    model = build_model(data.train, config, fitting.seed).to(device)
     limits = {key: getattr(fitting, key) for key in ("epochs", "patience")}
     description = {
         "keat": keat.__version__,
@@ -52,6 +63,7 @@ def train_run(
         "config": asdict(config),
         "fit": {key: value for key, value in asdict(fitting).items() if key not in limits},
         "limits": limits,
+        "task": {"kind": task.kind, "negatives": task.strategy, "asked": len(task)},
         "sigma": model.sigma,
         "unit": data.stream.unit,
         "num_nodes": data.stream.num_nodes,
@@ -59,19 +71,27 @@ def train_run(
         "data": {"name": data.name, "events": len(data.stream), "fingerprint": fingerprint(data.stream)},
     }
     run = Run(folder, description, data.stream.ids, resume=resume)
-    task = make_task(data, "val", kind="link-ranking")
-    assert isinstance(task, LinkRanking)
-    return fit(model, data, task, fitting, run, watchers)
+    lessons = LinkLessons(
+        data,
+        fitting.batch_size,
+        in_turn=model.trains_in_turn,
+        recipe=fitting.recipe,
+        loss=fitting.loss,
+        negatives=fitting.negatives,
+        historical=fitting.historical,
+    )
+    return fit(model, lessons, task, fitting, run, watchers)
 
 
-def open_run(folder: Path, device: str = "cpu") -> tuple[TGN, dict[str, Any], IdMap]:
+def open_run(folder: Path, device: str = "cpu") -> tuple[LearnedLinkModel, dict[str, Any], IdMap]:
     """The best model of a run with the state it had after validation, what the run was, and its ids."""
     description = read_description(folder)
-    model = TGN(
-        description["num_nodes"],
-        description["feature_dim"],
-        description["sigma"],
-        TGNConfig(**description["config"]),
+    if description["model"] not in ARCHITECTURES:
+        raise unknown_name("model of the run", description["model"], ARCHITECTURES)
+    entry = ARCHITECTURES[description["model"]]
+    config = type(entry.config)(**description["config"])
+    model = entry.kind(
+        description["num_nodes"], description["feature_dim"], description["sigma"], config
     ).eval()
     load_best(folder, model)
     return model.to(device), description, IdMap.load(folder / "ids.parquet")
