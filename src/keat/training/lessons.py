@@ -1,0 +1,122 @@
+"""What a model is taught in an epoch: questions with their loss, and the events that then happen.
+
+The training loop plays lessons the way evaluation plays a task's script. Everything drawn at random is a
+function of (seed, epoch).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor
+
+from keat.datasets.loading import Dataset
+from keat.errors import InputError
+from keat.events import EventStream, NodeLabels
+from keat.models.contract import NodeQueries, Queries
+from keat.state.tensors import as_tensor
+from keat.tasks.script import steps_in_turn
+from keat.training.losses import LinkLoss, Recipe, link_loss
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """One step: answer, learn from the loss, then observe. Without a question there is nothing to learn."""
+
+    events: EventStream
+    queries: Queries | NodeQueries | None = None
+    loss: Callable[[Tensor], Tensor] | None = None
+    labels: NodeLabels | None = None  # become known after the events
+
+
+class Lessons(Protocol):
+    """The lessons of an epoch, in the order of time."""
+
+    def __len__(self) -> int:
+        """Events in all, for progress."""
+
+    def epoch(self, seed: int, epoch: int) -> Iterator[Lesson]: ...
+
+
+class LinkLessons:
+    """Blocks of the training split, each positive with ``negatives`` destinations it did not go to.
+
+    A share ``historical`` of them are earlier destinations of the same source, the rest is drawn from the
+    catalogue. TGB's setting is one negative, from the catalogue.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        batch_size: int,
+        *,
+        in_turn: bool = False,  # blocks end between two times, so that they can be asked in turn
+        recipe: Recipe = "sound",
+        loss: LinkLoss = "pairwise",
+        negatives: int = 1,
+        historical: float = 0.0,
+    ) -> None:
+        if not 0 <= historical <= 1:
+            raise InputError(f"The share of historical negatives must lie in 0 … 1, not {historical}.")
+        self.train, self.catalogue = data.train, training_catalogue(data)
+        self.batch_size, self.in_turn = batch_size, in_turn
+        self.recipe, self.loss = recipe, loss
+        self.negatives, self.historical = negatives, round(historical * negatives)
+        if self.historical:
+            self.past = _PastDestinations(data.train)
+
+    def __len__(self) -> int:
+        return len(self.train)
+
+    def epoch(self, seed: int, epoch: int) -> Iterator[Lesson]:
+        rng = np.random.default_rng([seed, epoch])
+        for block in self._blocks():
+            others = rng.choice(self.catalogue, (len(block), self.negatives))
+            if self.historical:
+                drawn, known = self.past.draw(block, self.historical, rng)
+                others[:, : self.historical] = np.where(known, drawn, others[:, : self.historical])
+            candidates = np.concatenate((block.dst[:, None], others), axis=1)
+            loss = partial(link_loss, recipe=self.recipe, loss=self.loss)
+            if self.loss == "listwise":  # a negative that is the positive would be asked to beat itself
+                loss = partial(loss, clash=as_tensor(others == block.dst[:, None]))
+            yield Lesson(block, Queries(block.src, block.t, candidates), loss)
+
+    def _blocks(self) -> Iterator[EventStream]:
+        if not self.in_turn:
+            yield from self.train.blocks(self.batch_size)
+            return
+        for start, stop in steps_in_turn(self.train.t, self.batch_size):
+            yield self.train[start:stop]
+
+
+class _PastDestinations:
+    """Where each source of a stream went before, for drawing from."""
+
+    def __init__(self, events: EventStream) -> None:
+        order = np.argsort(events.src, kind="stable")  # by source, in the order of time
+        self.dst = events.dst[order]
+        self.place = np.empty(len(order), dtype=np.int64)
+        self.place[order] = np.arange(len(order))
+        self.first = np.searchsorted(events.src[order], events.src)  # of each event's source
+        self.offset = events.offset
+
+    def draw(
+        self, block: EventStream, number: int, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.bool_]]:
+        """Destinations (B, number) of earlier events of each source, and whether there were any."""
+        rows = slice(block.offset - self.offset, block.offset - self.offset + len(block))
+        first, earlier = self.first[rows], self.place[rows] - self.first[rows]
+        chosen = first[:, None] + rng.integers(0, np.maximum(earlier, 1)[:, None], (len(block), number))
+        return self.dst[chosen], (earlier > 0)[:, None]
+
+
+def training_catalogue(data: Dataset) -> npt.NDArray[np.int32]:
+    """Destinations of the training split; for TGB's sets the id range of all, as in its examples."""
+    if data.info is not None and data.info.family == "tgbl":
+        return np.arange(data.stream.dst.min(), data.stream.dst.max() + 1, dtype=np.int32)
+    return np.unique(data.train.dst)
