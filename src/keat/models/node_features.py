@@ -1,0 +1,46 @@
+"""What is known of nodes from the start, for models that can use it."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from keat.errors import InputError
+from keat.events import EventStream
+from keat.state.tensors import as_tensor
+
+
+class NodeFeatures(nn.Module):
+    """The table of node features a stream brings along; a node that is not in it has zeros.
+
+    ``dim`` 0 says that features are not used. Then every node has one zero, as in the reference models, so
+    that parameters have the same shapes there and here.
+    """
+
+    table: Tensor  # (nodes + 1, width); the last row is zero
+
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.used = dim > 0
+        self.width = max(dim, 1)
+        self.register_buffer("table", torch.zeros(1, self.width), persistent=False)
+
+    def learn(self, events: EventStream) -> None:
+        """Take the table over from a stream, which has the same one in all of its slices."""
+        if not self.used or len(self.table) > 1:
+            return
+        if events.node_features is None or events.node_features.shape[1] != self.width:
+            there = 0 if events.node_features is None else events.node_features.shape[1]
+            raise InputError(
+                f"{events.name} has {there} features a node, but the model was made for {self.width}."
+            )
+        known = as_tensor(events.node_features, self.table.device)
+        self.table = torch.cat((known, self.table[-1:]))
+
+    def rows(self, nodes: Tensor) -> Tensor:
+        """Where in ``table`` these nodes are."""
+        return nodes.clamp(max=len(self.table) - 1)
+
+    def of(self, nodes: Tensor) -> Tensor:
+        """(n,) → (n, width)"""
+        return self.table.index_select(0, self.rows(nodes))

@@ -1,0 +1,120 @@
+"""TGAT's attention of a node over its past events, with a kernel on the edge part.
+
+Keys and values have no bias, so the products with [h_j ‖ φ ‖ e] split by columns into a node part and an
+edge part, and ψ on the edge features is ψ on the edge part of key and value. As in `keat.attention`, a seed's
+query is projected instead of its keys and its values are summed before they are projected.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import get_args
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from keat.attention import Modulate, NeighborFeatures
+from keat.attention.mixing import Probe, mix
+from keat.errors import unknown_name
+from keat.kernels import Kernel
+from keat.models.edge_mixing import Edges, mix_edges
+from keat.state.compiled import is_compilable
+from keat.time_encoding import TimeEncoder
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Past:
+    """The last K events of n seeds, before anything is encoded."""
+
+    x: Tensor  # (M, d) embeddings of the nodes at their other ends
+    row: Tensor  # (n, K) row of x
+    mask: Tensor  # (n, K) whether there is an event; where not, the other entries may be any index
+    event: Tensor  # (n, K) row of `message`
+    age: Tensor  # (n, K) int64
+    message: Tensor  # (E, R) event features
+
+    def __getitem__(self, seeds: slice) -> Past:
+        row, mask, event, age = (part[seeds] for part in (self.row, self.mask, self.event, self.age))
+        return Past(self.x, row, mask, event, age, self.message)
+
+
+class TemporalAttention(nn.Module):
+    """α_ij = softmax_j(W_q[h_i ‖ φ(0)] · W_k[h_j ‖ ψ φ(Δ) ‖ ψ e]/√C), per head,
+    out_i = LayerNorm(W_o Σ_j α_ij W_v[h_j ‖ ψ φ(Δ) ‖ ψ e] + b_o + [h_i ‖ φ(0)]).
+
+    The width d + T of [h_i ‖ φ(0)] is rounded up to a multiple of the heads with zeros.
+    """
+
+    def __init__(
+        self,
+        node_dim: int,
+        time_dim: int,
+        message_dim: int,
+        heads: int = 2,
+        dropout: float = 0.1,
+        modulate: Modulate = "edge",
+    ) -> None:
+        super().__init__()
+        if modulate not in get_args(Modulate):
+            raise unknown_name("modulation", modulate, get_args(Modulate))
+        self.node_dim, self.heads, self.modulate = node_dim, heads, modulate
+        self.out_dim = math.ceil((node_dim + time_dim) / heads) * heads
+        self.padding = self.out_dim - node_dim - time_dim
+        self.lin_query = nn.Linear(self.out_dim, self.out_dim, bias=False)
+        self.lin_key = nn.Linear(node_dim + time_dim + message_dim, self.out_dim, bias=False)
+        self.lin_value = nn.Linear(node_dim + time_dim + message_dim, self.out_dim, bias=False)
+        self.lin_out = nn.Linear(self.out_dim, self.out_dim)
+        self.norm = nn.LayerNorm(self.out_dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, h: Tensor, past: Past, encoder: TimeEncoder, kernel: Kernel) -> Tensor:
+        """(n, d) → (n, d + T, rounded up to a multiple of the heads)"""
+        now = encoder(past.age.new_zeros(1)).expand(len(h), -1)
+        asked = functional.pad(torch.cat((h, now), dim=1), (0, self.padding))
+        query = self.lin_query(asked).unflatten(1, (self.heads, -1)).transpose(0, 1)  # (H, n, C)
+        query = query / math.sqrt(query.shape[2])
+        key, value = (
+            part.weight.view(self.heads, -1, part.in_features) for part in (self.lin_key, self.lin_value)
+        )
+        node_probe, edge_probe = torch.tensor_split(torch.bmm(query, key), [self.node_dim], dim=2)
+        probe = Probe(
+            node=node_probe.transpose(0, 1),
+            edge=edge_probe.transpose(0, 1),
+            constant=h.new_zeros(len(h), self.heads),
+        )
+        node, edge = self._sums(probe, past, encoder, kernel)  # (n, H, d), (n, H, T + R)
+        mixed = torch.bmm(torch.cat((node, edge), dim=2).transpose(0, 1), value.transpose(1, 2))  # (H, n, C)
+        out: Tensor = self.lin_out(mixed.transpose(0, 1).flatten(1))
+        normed: Tensor = self.norm(self.dropout(out) + asked)
+        return normed
+
+    def _sums(self, probe: Probe, past: Past, encoder: TimeEncoder, kernel: Kernel) -> tuple[Tensor, Tensor]:
+        """Σ_j α_ij h_j and Σ_j α_ij [φ ‖ e], with ψ; zero for a seed that has no past."""
+        on_node, on_edge = (self.modulate in (part, "both") for part in ("node", "edge"))
+        if not is_compilable(past.x):
+            psi = kernel(past.age)
+            near = NeighborFeatures(
+                past.x, past.row, encoder(past.age), past.mask, psi, past.message, past.event
+            )
+            keep = self.dropout(past.x.new_ones(len(past.row), self.heads, past.row.shape[1]))
+            mixed = mix(probe, near, psi if on_node else None, psi if on_edge else None, keep)
+            return mixed.node, mixed.edge
+        slot = torch.nonzero(past.mask.flatten())[:, 0]
+        row, event, age = (part.flatten()[slot] for part in (past.row, past.event, past.age))
+        ones = past.x.new_ones(len(slot), self.heads)
+        psi = kernel(age).expand_as(ones)
+        edges = Edges(
+            first=functional.pad(past.mask.sum(dim=1).cumsum(0), (1, 0)),
+            x=past.x,
+            row=row,
+            time=encoder(age),
+            message=past.message,
+            event=event,
+            psi_node=psi if on_node else ones,
+            psi_edge=psi if on_edge else ones,
+            keep=self.dropout(ones),
+        )
+        node, _, edge = mix_edges(probe, edges)
+        return node, edge

@@ -1,0 +1,132 @@
+"""TGAT and KEAT-TGAT: attention over past events, and over their past in turn; no memory.
+
+KEAT is one change: in every layer the edge part of attention, [φ(Δ) ‖ message], is multiplied by ψ(Δ).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from keat.attention import Modulate
+from keat.models.merge import MergeLayer
+from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
+from keat.models.temporal_attention import Past, TemporalAttention
+from keat.state.compiled import Integers
+from keat.state.tensors import as_tensor
+from keat.time_encoding import Precision
+
+SEEDS_AT_ONCE = 1 << 11  # of one layer, in evaluation: bounds the encodings to some 20 MiB
+
+
+@dataclass(frozen=True, slots=True)
+class TGATConfig:
+    """Sizes are those of DyGLib. Δ is measured from the moment that is embedded, for φ and ψ alike."""
+
+    kernel: str = "identity"
+    width: float = 1.0  # of the kernel, in multiples of σ
+    time_encoder: str = "cosine-geometric"
+    precision: Precision = "exact"
+    modulate: Modulate = "edge"
+    layers: int = 2
+    neighbors: int = 20
+    heads: int = 2
+    dropout: float = 0.1
+    time_dim: int = 100
+    node_dim: int = 0  # of the stream's node features; 0: none are used
+    out_dim: int = 172
+
+
+class TGAT(NodeTimeModel):
+    """h⁰_i = x_i, the node's features;
+    hˡ_i(t) = merge(attention(hˡ⁻¹_i(t) over hˡ⁻¹_j(t_ij) of the last K events (j, t_ij < t)), x_i).
+    """
+
+    name = "tgat"
+
+    def __init__(self, num_nodes: int, feature_dim: int, sigma: float, config: TGATConfig) -> None:
+        super().__init__(
+            num_nodes,
+            feature_dim,
+            sigma,
+            kernel=config.kernel,
+            width=config.width,
+            heads=config.heads,
+            time_encoder=config.time_encoder,
+            precision=config.precision,
+            time_dim=config.time_dim,
+            node_dim=config.node_dim,
+            out_dim=config.out_dim,
+        )
+        self.config = config
+        self.attentions, self.merges = nn.ModuleList(), nn.ModuleList()
+        dim = raw = self.node_features.width
+        for _ in range(config.layers):
+            attention = TemporalAttention(
+                dim, config.time_dim, feature_dim, config.heads, config.dropout, config.modulate
+            )
+            dim = config.out_dim
+            self.attentions.append(attention)
+            self.merges.append(MergeLayer(attention.out_dim, raw, dim, dim))
+
+    def embed(self, nodes: Nodes, t: Integers) -> Tensor:
+        entries = self.history.before(nodes, t, self.config.neighbors)
+        return self._embed(nodes, t, entries, self.config.layers)
+
+    def _embed(self, nodes: Nodes, t: Integers, entries: Integers, layer: int) -> Tensor:
+        """hˡ of nodes at times t, whose last K events are ``entries`` (n, K)."""
+        mask = entries >= 0
+        held = np.where(mask, entries, 0)
+        seed = as_tensor(nodes, self.device).long()
+        raw = self.node_features.of(seed)
+        if layer == 1:
+            h, x = raw, self.node_features.table
+            row = self.node_features.rows(as_tensor(self.history.other_end(held), self.device))
+        else:
+            x, row_of = self._below(nodes, t, entries, mask, layer)
+            h, row = x[: len(nodes)], as_tensor(row_of, self.device)
+        age = np.where(mask, t[:, None] - self.history.time_of(held), 0)
+        past = Past(
+            x=x,
+            row=row,
+            mask=as_tensor(mask, self.device),
+            event=as_tensor(self.history.event_of(held), self.device),
+            age=as_tensor(age, self.device),
+            message=self.history.features,
+        )
+        attention, merge = self.attentions[layer - 1], self.merges[layer - 1]
+        at_once = max(len(nodes), 1) if self.training else SEEDS_AT_ONCE
+        pieces = (slice(first, first + at_once) for first in range(0, max(len(nodes), 1), at_once))
+        return torch.cat(
+            [
+                merge(attention(h[part], past[part], self.time_encoder, self.kernel), raw[part])
+                for part in pieces
+            ]
+        )
+
+    def _below(
+        self,
+        nodes: Nodes,
+        t: Integers,
+        entries: Integers,
+        mask: npt.NDArray[np.bool],
+        layer: int,
+    ) -> tuple[Tensor, Integers]:
+        """hˡ⁻¹ of the seeds, then of the other ends of their events when those happened, each distinct
+        (node, time) once; and for every event which row is its other end's."""
+        near = entries[mask]
+        others, happened = self.history.other_end(near), self.history.time_of(near)
+        first, place = distinct_moments(others, happened)
+        x = self._embed(
+            np.concatenate((nodes, others[first])),
+            np.concatenate((t, happened[first])),
+            np.concatenate((entries, self.history.before_entries(near[first], entries.shape[1]))),
+            layer - 1,
+        )
+        row = np.zeros(entries.shape, dtype=np.int64)
+        row[mask] = len(nodes) + place
+        return x, row
