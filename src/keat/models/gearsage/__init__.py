@@ -1,0 +1,18 @@
+"""GEARSage and KEAT-GEARSage: fraud among the nodes of a whole graph (DGraphFin)."""
+
+from keat.models.gearsage.features import FEATURES, build_features
+from keat.models.gearsage.graph import ContactGraph, Delta, build_graph
+from keat.models.gearsage.model import GEARSAGE_CONFIGS, GEARSage, GEARSageConfig
+from keat.models.gearsage.subgraph import SubgraphSampler
+
+__all__ = [
+    "FEATURES",
+    "GEARSAGE_CONFIGS",
+    "ContactGraph",
+    "Delta",
+    "GEARSage",
+    "GEARSageConfig",
+    "SubgraphSampler",
+    "build_features",
+    "build_graph",
+]

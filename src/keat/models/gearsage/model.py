@@ -1,0 +1,165 @@
+"""GEARSage and KEAT-GEARSage: three sums over neighbours, with the type, direction and time of every edge.
+
+KEAT is one factor of it: [edge ‖ time] of a message is multiplied by ψ(Δ).
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from keat.kernels import create_kernel
+from keat.models.gearsage.features import FEATURES, TYPES
+from keat.models.gearsage.graph import ContactGraph, Delta
+
+CLASSES = 2
+NODES_AT_ONCE = 1 << 18  # whose messages are summed together when a whole graph is scored
+
+
+@dataclass(frozen=True, slots=True)
+class GEARSageConfig:
+    """The published sizes. ``delta`` is what Δ means, see `Delta`."""
+
+    kernel: str = "identity"
+    width: float = 1.0  # of the kernel, in multiples of σ
+    delta: Delta = "target"
+    hidden: int = 96
+    layers: int = 3
+    edge_dim: int = 50
+    time_dim: int = 50
+    dropout: float = 0.3
+
+
+GEARSAGE_CONFIGS = {"gearsage": GEARSageConfig(), "keat-gearsage": GEARSageConfig(kernel="laplacian")}
+
+
+class GEARSage(nn.Module):
+    """h_i ← dropout(ELU(BN(½ A Σ_j [h_j ‖ ψ e_ij ‖ ψ τ_ij] + B h_i))), layer after layer, then softmax.
+
+    e_ij = type + direction embedding and τ_ij = cos(w log(1 + t_ij) + b) are the same in every layer.
+    """
+
+    def __init__(self, sigma: float, config: GEARSageConfig) -> None:
+        super().__init__()
+        self.sigma, self.config = sigma, config
+        widths = [FEATURES, *[config.hidden] * (config.layers - 1), CLASSES]
+        of_edge = config.edge_dim + config.time_dim
+        self.type_embedding = nn.Embedding(TYPES + 1, config.edge_dim)
+        self.direction_embedding = nn.Embedding(2, config.edge_dim)
+        self.frequency = nn.Parameter(10.0 ** -torch.linspace(0, 1.5, config.time_dim))
+        self.offset = nn.Parameter(torch.zeros(config.time_dim))
+        self.layers = nn.ModuleList(
+            SumLayer(i, of_edge, o, config.dropout) for i, o in itertools.pairwise(widths)
+        )
+        self.kernel = create_kernel(config.kernel, sigma, config.width)
+        nn.init.xavier_uniform_(self.type_embedding.weight)
+        nn.init.xavier_uniform_(self.direction_embedding.weight)
+
+    @property
+    def device(self) -> torch.device:
+        return self.offset.device
+
+    def forward(self, graph: ContactGraph) -> Tensor:
+        """Log probabilities of the classes, (n, 2), of all nodes together: batch norm's statistics are theirs
+        while training."""
+        edges = self.edge_sums(graph)
+        h = graph.x
+        for layer in self._layers():
+            h = layer(graph, layer.sent(h), h, edges)
+        return h.log_softmax(dim=-1)
+
+    @torch.no_grad()
+    def predict(self, graph: ContactGraph) -> Tensor:
+        """Log odds of fraud of every node, (n,). The same as `forward` in evaluation, in less memory: a layer
+        is computed some nodes at a time, so that nothing but its input and output is held for all."""
+        self.eval()
+        h = graph.x
+        for layer in self._layers():
+            sent, out = layer.sent(h), h.new_empty(graph.num_nodes, layer.out_dim)
+            for start in range(0, graph.num_nodes, NODES_AT_ONCE):
+                stop = min(start + NODES_AT_ONCE, graph.num_nodes)
+                rows = graph.rows(start, stop)
+                out[start:stop] = layer(rows, sent, h[start:stop], self.edge_sums(rows))
+            h = out
+        return h[:, 1] - h[:, 0]
+
+    def _layers(self) -> list[SumLayer]:
+        return cast("list[SumLayer]", list(self.layers))
+
+    def edge_sums(self, graph: ContactGraph) -> Tensor:
+        """Σ_j ψ(Δ_ij) [e_ij ‖ τ_ij], (n, edge + time)."""
+        kinds = self.type_embedding.weight[:, None] + self.direction_embedding.weight  # (types, 2, edge)
+        log_time = torch.log1p(graph.times.double()).to(self.offset.dtype)
+        encoded = torch.cos(log_time[:, None] * self.frequency + self.offset)  # (times, time)
+        psi = self.kernel(graph.ages)[:, 0].index_select(0, graph.age)  # (m,)
+        parts = ((graph.kind, kinds.flatten(0, 1)), (graph.time, encoded))
+        return torch.cat([_sums(row, table, graph.first, psi) for row, table in parts], dim=1)
+
+    # All a checkpoint needs beside the parameters is σ: the graph itself is the input.
+
+    def stream_state(self) -> dict[str, Tensor]:
+        return {}
+
+    def load_stream_state(self, state: dict[str, Tensor]) -> None:
+        pass
+
+
+class SumLayer(nn.Module):
+    """dropout(ELU(BN(½ A Σ_j [h_j ‖ edge_ij] + B h_i))), A and B with a bias each."""
+
+    def __init__(self, node_dim: int, edge_dim: int, out_dim: int, dropout: float) -> None:
+        super().__init__()
+        self.node_dim, self.edge_dim, self.out_dim = node_dim, edge_dim, out_dim
+        self.dropout = dropout
+        self.neighbors = nn.Linear(node_dim + edge_dim, out_dim)
+        self.own = nn.Linear(node_dim, out_dim)
+        self.norm = nn.BatchNorm1d(out_dim)
+
+    def sent(self, h: Tensor) -> Tensor:
+        """What nodes send: h, or A h where that is narrower."""
+        return functional.linear(h, self._weights()[0]) if self._multiply_first else h
+
+    def forward(self, graph: ContactGraph, sent: Tensor, h: Tensor, edges: Tensor) -> Tensor:
+        """``h`` of the nodes of ``graph``, and the sums over their messages' edge parts."""
+        of_node, of_edge = self._weights()
+        total: Tensor = _NeighborSum.apply(sent, graph)  # type: ignore[no-untyped-call]
+        if not self._multiply_first:
+            total = functional.linear(total, of_node)
+        total = total + functional.linear(edges, of_edge, self.neighbors.bias)
+        out = functional.elu(self.norm(0.5 * total + self.own(h)))
+        return functional.dropout(out, self.dropout, self.training)
+
+    @property
+    def _multiply_first(self) -> bool:
+        return self.out_dim < self.node_dim
+
+    def _weights(self) -> tuple[Tensor, Tensor]:
+        return self.neighbors.weight[:, : self.node_dim], self.neighbors.weight[:, self.node_dim :]
+
+
+def _sums(row: Tensor, table: Tensor, first: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Σ of weight · table[row] over each node's messages, (n, dim), without a copy for each message."""
+    return functional.embedding_bag(
+        row, table, first, mode="sum", per_sample_weights=weight, include_last_offset=True
+    )
+
+
+class _NeighborSum(torch.autograd.Function):
+    """h ↦ Σ_j h_j. The graph is symmetric, so the gradient is the same sum over the gradients: quicker than
+    a search for all messages each sender sent."""
+
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, graph: ContactGraph) -> Tensor:
+        ctx.graph = graph
+        return _sums(graph.neighbor, h, graph.first)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return _sums(ctx.graph.neighbor, grad.contiguous(), ctx.graph.first), None

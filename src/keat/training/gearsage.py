@@ -1,0 +1,224 @@
+"""Training GEARSage into a folder, and getting it back out.
+
+An epoch is one step: all frauds of the training nodes, as many normal ones drawn anew, and the subgraph that
+can reach them. Then the whole graph is scored and the validation nodes decide which epoch is kept. What is
+drawn is a function of (seed, epoch), so a run that was stopped continues to the same bits.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import keat
+from keat.bandwidth import estimate_sigma
+from keat.datasets.cache import open_dgraphfin
+from keat.datasets.dgraphfin import DGraphFin, read_contacts, read_node_labels
+from keat.datasets.registry import dataset_info
+from keat.errors import InputError, KeatError, unknown_name
+from keat.events.fingerprint import fingerprint
+from keat.models.gearsage import (
+    GEARSAGE_CONFIGS,
+    ContactGraph,
+    GEARSage,
+    GEARSageConfig,
+    SubgraphSampler,
+    build_graph,
+)
+from keat.training.checkpoint import Run, load_best, read_description
+from keat.training.fit import EpochReport, Watcher
+
+Part = Literal["train", "valid", "test"]
+
+
+@dataclass(frozen=True, slots=True)
+class GEARSageFit:
+    """How to train. The defaults are GEARSage's own."""
+
+    epochs: int = 500
+    patience: int = 500  # epochs without a better validation AUC before stopping
+    lr: float = 1e-2
+    clip: float = 2.0  # of the gradient's norm
+    seed: int = 42
+    validate_every: int = 1  # epochs; the last epoch is always validated
+
+
+def gearsage_configuration(name: str, **changes: Any) -> GEARSageConfig:
+    """The configuration of ``gearsage`` or ``keat-gearsage``, changed where something is given."""
+    if name not in GEARSAGE_CONFIGS:
+        raise unknown_name("model of whole graphs", name, GEARSAGE_CONFIGS)
+    given = {key: value for key, value in changes.items() if value is not None}
+    return replace(GEARSAGE_CONFIGS[name], **given)
+
+
+def open_labelled_graph(source: str) -> DGraphFin:
+    """``dgraphfin``, or an .npz file with the same arrays."""
+    if source == "dgraphfin":
+        return open_dgraphfin()
+    path = Path(source)
+    if path.suffix != ".npz":
+        raise InputError(f"GEARSage reads 'dgraphfin' or an .npz file with the same arrays, not '{source}'.")
+    info = replace(dataset_info("dgraphfin"), name=path.stem, raw_files=(path.name,))
+    return read_node_labels(path.parent, info, read_contacts(path.parent, info))
+
+
+def train_gearsage(
+    name: str,
+    data: DGraphFin,
+    folder: Path,
+    config: GEARSageConfig,
+    fitting: GEARSageFit,
+    *,
+    resume: bool = False,
+    device: str = "cpu",
+    watchers: Sequence[Watcher] = (),
+    graph: ContactGraph | None = None,
+) -> list[EpochReport]:
+    """Train ``name``, keep the epoch with the best validation AUC in ``folder``. A ``graph`` that was built
+    before, with the same Δ, is used as it is."""
+    graph = build_graph(data.stream, data.y, config.delta) if graph is None else graph
+    model = build_gearsage(data, config, fitting.seed).to(device)
+    limits = {key: getattr(fitting, key) for key in ("epochs", "patience")}
+    description = {
+        "keat": keat.__version__,
+        "model": name,
+        "task": "node-label",
+        "config": asdict(config),
+        "fit": {key: value for key, value in asdict(fitting).items() if key not in limits},
+        "limits": limits,
+        "sigma": model.sigma,
+        "unit": data.stream.unit,
+        "data": {
+            "name": data.stream.name,
+            "events": len(data.stream),
+            "fingerprint": fingerprint(data.stream),
+        },
+    }
+    run = Run(folder, description, resume=resume)
+    return _fit(model, graph, data, fitting, run, watchers)
+
+
+def build_gearsage(data: DGraphFin, config: GEARSageConfig, seed: int = 42) -> GEARSage:
+    """Fresh parameters. σ is that of all edges: the split is of labels, and every edge is input."""
+    stream = data.stream
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return GEARSage(estimate_sigma(stream.src, stream.dst, stream.t), config)
+
+
+def open_gearsage(folder: Path, device: str = "cpu") -> tuple[GEARSage, dict[str, Any]]:
+    """The best model of a run, and what the run was."""
+    description = read_description(folder)
+    if description["model"] not in GEARSAGE_CONFIGS:
+        raise InputError(f"{folder} holds a {description['model']}, not a GEARSage.")
+    model = GEARSage(description["sigma"], GEARSageConfig(**description["config"])).eval()
+    load_best(folder, model)
+    return model.to(device), description
+
+
+def evaluate_gearsage(
+    folder: Path,
+    data: DGraphFin,
+    part: Part = "test",
+    *,
+    device: str = "cpu",
+    graph: ContactGraph | None = None,
+) -> dict[str, float]:
+    """ROC-AUC and average precision of a run's best model on a part of the labelled nodes."""
+    model, _ = open_gearsage(folder, device)
+    graph = build_graph(data.stream, data.y, model.config.delta) if graph is None else graph
+    return label_metrics(model.predict(graph.to(device)), data, part)
+
+
+def label_metrics(scores: Tensor, data: DGraphFin, part: Part) -> dict[str, float]:
+    """ROC-AUC and average precision of one score a node."""
+    from sklearn.metrics import average_precision_score, roc_auc_score  # a second to import: only when used
+
+    nodes = labelled_nodes(data, part)
+    truth, found = data.y[nodes] == 1, scores.cpu().numpy()[nodes]
+    return {"auc": float(roc_auc_score(truth, found)), "ap": float(average_precision_score(truth, found))}
+
+
+def labelled_nodes(data: DGraphFin, part: Part) -> npt.NDArray[np.int64]:
+    """The nodes of a part of the split; there have to be normal ones and frauds among them."""
+    if part not in get_args(Part):
+        raise unknown_name("part", part, get_args(Part))
+    nodes: npt.NDArray[np.int64] = getattr(data, part)
+    classes = np.unique(data.y[nodes]).tolist()
+    if classes != [0, 1]:
+        raise InputError(
+            f"The {part} nodes of {data.stream.name} are of classes {classes}; they must be of 0 and 1, both."
+        )
+    return nodes
+
+
+def _fit(
+    model: GEARSage,
+    graph: ContactGraph,
+    data: DGraphFin,
+    config: GEARSageFit,
+    run: Run,
+    watchers: Sequence[Watcher],
+) -> list[EpochReport]:
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.lr)
+    history = run.resume(model, optimizer)
+    best = max((report["val"]["auc"] for report in history if report["best"]), default=-math.inf)
+    since_best = next((i for i, report in enumerate(reversed(history)) if report["best"]), len(history))
+    sampler, on_device = SubgraphSampler(graph), graph.to(model.device)
+    reports: list[EpochReport] = []
+    for epoch in range(len(history) + 1, config.epochs + 1):
+        if since_best >= config.patience:
+            break
+        started = time.perf_counter()
+        loss = _step(model, optimizer, sampler, data, config, epoch)
+        for watcher in watchers:
+            watcher.batch(epoch, 1, 1, loss)
+        trained = time.perf_counter()
+        val: dict[str, float] = {}
+        if epoch % config.validate_every == 0 or epoch == config.epochs:
+            val = label_metrics(model.predict(on_device), data, "valid")
+        better = bool(val) and val["auc"] >= best  # the later of equals, as GEARSage does
+        report = EpochReport(epoch, loss, val, trained - started, time.perf_counter() - trained, better)
+        best, since_best = (val["auc"], 0) if better else (best, since_best + 1)
+        run.save_epoch(model, optimizer, report)
+        reports.append(report)
+        for watcher in watchers:
+            watcher.epoch(report)
+    return reports
+
+
+def _step(
+    model: GEARSage,
+    optimizer: torch.optim.Optimizer,
+    sampler: SubgraphSampler,
+    data: DGraphFin,
+    config: GEARSageFit,
+    epoch: int,
+) -> float:
+    rng = np.random.default_rng([config.seed, epoch])
+    torch.manual_seed(np.random.SeedSequence([config.seed, epoch]).generate_state(1)[0].item())
+    nodes = labelled_nodes(data, "train")
+    frauds, normal = nodes[data.y[nodes] == 1], nodes[data.y[nodes] == 0]
+    drawn = rng.choice(normal, min(len(frauds), len(normal)), replace=False)
+    seeds = np.concatenate((frauds, drawn))
+    subgraph, position = sampler.around(seeds, model.config.layers)
+    model.train()
+    log_probability = model(subgraph.to(model.device))[position.to(model.device)]
+    loss = functional.nll_loss(log_probability, torch.from_numpy(data.y[seeds]).to(model.device))
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    nn.utils.clip_grad_norm_(model.parameters(), config.clip)
+    optimizer.step()
+    if not math.isfinite(loss.item()):
+        raise KeatError(f"The loss became {loss.item()} in epoch {epoch}; lower --lr.")
+    return loss.item()
