@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from keat.events.splitting import split
     from keat.models.contract import LinkModel, NodeModel, NodeQueries, Queries
     from keat.models.registry import create_link_model, create_node_model
+    from keat.patching import patch, unpatch
     from keat.tasks.making import make_task
     from keat.training.evaluate import Evaluation, evaluate
 
@@ -45,9 +46,11 @@ _HOME = {
     "evaluate": "keat.training.evaluate",
     "load": "keat.datasets.loading",
     "make_task": "keat.tasks.making",
+    "patch": "keat.patching",
     "read_events": "keat.events",
     "simulate_payments": "keat.datasets.payments",
     "split": "keat.events.splitting",
+    "unpatch": "keat.patching",
 }
 
 __all__ = [
@@ -68,9 +71,11 @@ __all__ = [
     "evaluate",
     "load",
     "make_task",
+    "patch",
     "read_events",
     "simulate_payments",
     "split",
+    "unpatch",
 ]
 
 
