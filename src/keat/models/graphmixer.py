@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from keat.models.dropout import Dropout
 from keat.models.node_time import Nodes, NodeTimeModel
 from keat.state.compiled import Integers
 from keat.state.tensors import as_tensor
@@ -127,5 +128,5 @@ class MixerBlock(nn.Module):
 def _feed_forward(dim: int, expansion: float, dropout: float) -> nn.Sequential:
     hidden = int(expansion * dim)
     return nn.Sequential(
-        nn.Linear(dim, hidden), nn.GELU(), nn.Dropout(dropout), nn.Linear(hidden, dim), nn.Dropout(dropout)
+        nn.Linear(dim, hidden), nn.GELU(), Dropout(dropout), nn.Linear(hidden, dim), Dropout(dropout)
     )
