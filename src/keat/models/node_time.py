@@ -11,7 +11,7 @@ from torch import Tensor
 
 from keat.events import EventStream
 from keat.kernels import create_kernel
-from keat.models.contract import LearnedModel, Queries, ReadsByTime
+from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
 from keat.state.compiled import Integers
@@ -25,7 +25,7 @@ MOMENTS_AT_ONCE = 1 << 13  # distinct (node, time) embedded together in evaluati
 PAIRS_AT_ONCE = 1 << 15  # pairs decoded together in evaluation
 
 
-class NodeTimeModel(LearnedModel, ReadsByTime):
+class NodeTimeModel(LearnedLinkModel, ReadsByTime):
     """logit(u, v, t) = merge(z_u(t), z_v(t)), where z_i(t) reads the events of i strictly before t.
 
     An embedding depends on (node, time) and nothing else, so in every call each distinct one is made once.

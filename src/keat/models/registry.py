@@ -13,6 +13,7 @@ from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.models.contract import LearnedLinkModel, LinkModel, NodeModel
 from keat.models.forecasts import MovingAverage, PersistentForecast
+from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.heuristics import (
     EdgeBank,
     EdgeBankWindow,
@@ -20,6 +21,7 @@ from keat.models.heuristics import (
     LocalGlobalRecency,
     PopTrack,
 )
+from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
 
@@ -62,6 +64,14 @@ class Architecture:
 ARCHITECTURES: dict[str, Architecture] = {
     "tgn": Architecture(TGN, TGNConfig(), "node memory and attention over recent events"),
     "keat-tgn": Architecture(TGN, TGNConfig(kernel="laplacian"), "TGN whose edge evidence fades with age"),
+    "tgat": Architecture(TGAT, TGATConfig(), "attention over past events and over theirs"),
+    "keat-tgat": Architecture(
+        TGAT, TGATConfig(kernel="laplacian"), "TGAT whose edge evidence fades with age"
+    ),
+    "graphmixer": Architecture(GraphMixer, GraphMixerConfig(), "an MLP-Mixer over a node's last events"),
+    "keat-graphmixer": Architecture(
+        GraphMixer, GraphMixerConfig(kernel="laplacian"), "GraphMixer whose evidence fades with age"
+    ),
 }
 
 
