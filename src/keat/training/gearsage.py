@@ -17,7 +17,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional
 
 import keat
@@ -32,6 +32,7 @@ from keat.models.gearsage import (
     ContactGraph,
     GEARSage,
     GEARSageConfig,
+    Neighborhood,
     SubgraphSampler,
     build_graph,
 )
@@ -137,16 +138,16 @@ def evaluate_gearsage(
     """ROC-AUC and average precision of a run's best model on a part of the labelled nodes."""
     model, _ = open_gearsage(folder, device)
     graph = build_graph(data.stream, data.y, model.config.delta) if graph is None else graph
-    return label_metrics(model.predict(graph.to(device)), data, part)
+    nodes = labelled_nodes(data, part)
+    around = SubgraphSampler(graph).around(nodes, model.config.layers)
+    return label_metrics(_predict(model, around), data.y[nodes])
 
 
-def label_metrics(scores: Tensor, data: DGraphFin, part: Part) -> dict[str, float]:
-    """ROC-AUC and average precision of one score a node."""
+def label_metrics(scores: npt.NDArray[np.floating], y: npt.NDArray[np.int64]) -> dict[str, float]:
+    """ROC-AUC and average precision of one score a labelled node, class 1 being what is looked for."""
     from sklearn.metrics import average_precision_score, roc_auc_score  # a second to import: only when used
 
-    nodes = labelled_nodes(data, part)
-    truth, found = data.y[nodes] == 1, scores.cpu().numpy()[nodes]
-    return {"auc": float(roc_auc_score(truth, found)), "ap": float(average_precision_score(truth, found))}
+    return {"auc": float(roc_auc_score(y == 1, scores)), "ap": float(average_precision_score(y == 1, scores))}
 
 
 def labelled_nodes(data: DGraphFin, part: Part) -> npt.NDArray[np.int64]:
@@ -162,6 +163,14 @@ def labelled_nodes(data: DGraphFin, part: Part) -> npt.NDArray[np.int64]:
     return nodes
 
 
+def _predict(model: GEARSage, around: Neighborhood) -> npt.NDArray[np.float32]:
+    """The scores of the nodes a neighbourhood was cut for, in their order."""
+    scores: npt.NDArray[np.float32] = (
+        model.predict(around.graph.to(model.device), around.within).cpu()[around.position].numpy()
+    )
+    return scores
+
+
 def _fit(
     model: GEARSage,
     graph: ContactGraph,
@@ -174,7 +183,8 @@ def _fit(
     history = run.resume(model, optimizer)
     best = max((report["val"]["auc"] for report in history if report["best"]), default=-math.inf)
     since_best = next((i for i, report in enumerate(reversed(history)) if report["best"]), len(history))
-    sampler, on_device = SubgraphSampler(graph), graph.to(model.device)
+    sampler, valid = SubgraphSampler(graph), labelled_nodes(data, "valid")
+    around_valid = sampler.around(valid, model.config.layers)
     reports: list[EpochReport] = []
     for epoch in range(len(history) + 1, config.epochs + 1):
         if since_best >= config.patience:
@@ -186,7 +196,7 @@ def _fit(
         trained = time.perf_counter()
         val: dict[str, float] = {}
         if epoch % config.validate_every == 0 or epoch == config.epochs:
-            val = label_metrics(model.predict(on_device), data, "valid")
+            val = label_metrics(_predict(model, around_valid), data.y[valid])
         better = bool(val) and val["auc"] >= best  # the later of equals, as GEARSage does
         report = EpochReport(epoch, loss, val, trained - started, time.perf_counter() - trained, better)
         best, since_best = (val["auc"], 0) if better else (best, since_best + 1)
@@ -211,9 +221,9 @@ def _step(
     frauds, normal = nodes[data.y[nodes] == 1], nodes[data.y[nodes] == 0]
     drawn = rng.choice(normal, min(len(frauds), len(normal)), replace=False)
     seeds = np.concatenate((frauds, drawn))
-    subgraph, position = sampler.around(seeds, model.config.layers)
+    around = sampler.around(seeds, model.config.layers)
     model.train()
-    log_probability = model(subgraph.to(model.device))[position.to(model.device)]
+    log_probability = model(around.graph.to(model.device))[around.position.to(model.device)]
     loss = functional.nll_loss(log_probability, torch.from_numpy(data.y[seeds]).to(model.device))
     optimizer.zero_grad()
     loss.backward()  # type: ignore[no-untyped-call]

@@ -3,7 +3,7 @@
 from keat.models.gearsage.features import FEATURES, build_features
 from keat.models.gearsage.graph import ContactGraph, Delta, build_graph
 from keat.models.gearsage.model import GEARSAGE_CONFIGS, GEARSage, GEARSageConfig
-from keat.models.gearsage.subgraph import SubgraphSampler
+from keat.models.gearsage.subgraph import Neighborhood, SubgraphSampler
 
 __all__ = [
     "FEATURES",
@@ -12,6 +12,7 @@ __all__ = [
     "Delta",
     "GEARSage",
     "GEARSageConfig",
+    "Neighborhood",
     "SubgraphSampler",
     "build_features",
     "build_graph",

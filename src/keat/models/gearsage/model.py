@@ -75,15 +75,20 @@ class GEARSage(nn.Module):
         return h.log_softmax(dim=-1)
 
     @torch.no_grad()
-    def predict(self, graph: ContactGraph) -> Tensor:
-        """Log odds of fraud of every node, (n,). The same as `forward` in evaluation, in less memory: a layer
-        is computed some nodes at a time, so that nothing but its input and output is held for all."""
+    def predict(self, graph: ContactGraph, within: list[int] | None = None) -> Tensor:
+        """Log odds of fraud of every node, (n,), as `forward` in evaluation but in less memory: a layer is
+        computed some nodes at a time, so that nothing but its input and output is held for all.
+
+        Of a `Neighborhood` with as many hops as layers, and its ``within``: of its seeds alone. A layer is
+        then computed only where the next one looks.
+        """
         self.eval()
         h = graph.x
-        for layer in self._layers():
-            sent, out = layer.sent(h), h.new_empty(graph.num_nodes, layer.out_dim)
-            for start in range(0, graph.num_nodes, NODES_AT_ONCE):
-                stop = min(start + NODES_AT_ONCE, graph.num_nodes)
+        for number, layer in enumerate(self._layers(), start=1):
+            wanted = graph.num_nodes if within is None else within[self.config.layers - number]
+            sent, out = layer.sent(h), h.new_empty(wanted, layer.out_dim)
+            for start in range(0, wanted, NODES_AT_ONCE):
+                stop = min(start + NODES_AT_ONCE, wanted)
                 rows = graph.rows(start, stop)
                 out[start:stop] = layer(rows, sent, h[start:stop], self.edge_sums(rows))
             h = out
@@ -97,7 +102,7 @@ class GEARSage(nn.Module):
         kinds = self.type_embedding.weight[:, None] + self.direction_embedding.weight  # (types, 2, edge)
         log_time = torch.log1p(graph.times.double()).to(self.offset.dtype)
         encoded = torch.cos(log_time[:, None] * self.frequency + self.offset)  # (times, time)
-        psi = self.kernel(graph.ages)[:, 0].index_select(0, graph.age)  # (m,)
+        psi = self.kernel(graph.ages)[:, 0].to(encoded).index_select(0, graph.age)  # (m,)
         parts = ((graph.kind, kinds.flatten(0, 1)), (graph.time, encoded))
         return torch.cat([_sums(row, table, graph.first, psi) for row, table in parts], dim=1)
 

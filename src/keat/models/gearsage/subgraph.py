@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,14 @@ from keat.state.compiled import compiled
 Indices = npt.NDArray[np.int32]
 
 
+class Neighborhood(NamedTuple):
+    """Nodes within some hops of seeds, numbered in order of discovery: distinct seeds are 0, 1, 2 …"""
+
+    graph: ContactGraph
+    position: Tensor  # (seeds,) int64, the number of each seed
+    within: list[int]  # how many nodes are within 0, 1, 2 … hops: those are the first ones
+
+
 class SubgraphSampler:
     """Cuts subgraphs out of one graph. Time and memory of a cut follow its size, not that of the graph;
     only a place for each node (4 bytes) is kept between cuts."""
@@ -24,12 +32,9 @@ class SubgraphSampler:
         self.first, self.neighbor = graph.first.numpy(), graph.neighbor.numpy()
         self.place = np.full(graph.num_nodes, -1, np.int32)
 
-    def around(self, seeds: npt.NDArray[np.integer[Any]], hops: int) -> tuple[ContactGraph, Tensor]:
-        """All nodes within ``hops`` of the seeds and all edges between them; and where the seeds are.
-
-        Nodes are numbered in order of discovery, so distinct seeds are 0, 1, 2 …
-        """
-        nodes = _reach(self.first, self.neighbor, seeds.astype(np.int32), hops, self.place)
+    def around(self, seeds: npt.NDArray[np.integer[Any]], hops: int) -> Neighborhood:
+        """All nodes within ``hops`` of the seeds and all edges between them."""
+        nodes, within = _reach(self.first, self.neighbor, seeds.astype(np.int32), hops, self.place)
         position = torch.from_numpy(self.place[seeds].astype(np.int64))
         first, neighbor, which = _inside(self.first, self.neighbor, nodes, self.place)
         self.place[nodes] = -1
@@ -44,12 +49,15 @@ class SubgraphSampler:
             graph.times,
             graph.ages,
         )
-        return subgraph, position
+        return Neighborhood(subgraph, position, within.tolist())
 
 
 @compiled
-def _reach(first: Indices, neighbor: Indices, seeds: Indices, hops: int, place: Indices) -> Indices:
-    """The nodes within ``hops`` of the seeds, nearest first; writes into ``place`` where each one is."""
+def _reach(
+    first: Indices, neighbor: Indices, seeds: Indices, hops: int, place: Indices
+) -> tuple[Indices, Indices]:
+    """The nodes within ``hops`` of the seeds, nearest first, and how many are within each number of hops;
+    writes into ``place`` where each node is."""
     nodes = np.empty(len(place), np.int32)
     count = 0
     for seed in seeds:
@@ -57,8 +65,9 @@ def _reach(first: Indices, neighbor: Indices, seeds: Indices, hops: int, place: 
             place[seed] = count
             nodes[count] = seed
             count += 1
+    within = np.full(hops + 1, count, np.int32)
     begin = 0
-    for _ in range(hops):
+    for hop in range(hops):
         end = count
         for i in range(begin, end):
             for message in range(first[nodes[i]], first[nodes[i] + 1]):
@@ -68,7 +77,8 @@ def _reach(first: Indices, neighbor: Indices, seeds: Indices, hops: int, place: 
                     nodes[count] = other
                     count += 1
         begin = end
-    return nodes[:count].copy()
+        within[hop + 1] = count
+    return nodes[:count].copy(), within
 
 
 @compiled
