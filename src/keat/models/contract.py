@@ -153,6 +153,7 @@ class LearnedLinkModel(LearnedModel, LinkModel):
     """A link model that is trained. What it has observed it keeps in ``log``."""
 
     log: EventLog
+    embedding_dim: int
 
     def last_time(self) -> int:
         """Of the events observed."""
@@ -162,8 +163,8 @@ class LearnedLinkModel(LearnedModel, LinkModel):
         """Nodes that are known as destinations."""
         return np.unique(self.log.dst[: self.log.length].cpu().numpy()).astype(np.int32)
 
-    def embeddings(self, nodes: Tensor, now: int) -> Tensor:  # noqa: ARG002
-        """A vector (n, d) for each node at a time, from a model that has such."""
+    def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:  # noqa: ARG002
+        """A vector (n, d) for each node at its time, from a model that has such."""
         raise InputError(f"{self.name} scores pairs of nodes; it has no embedding of a node by itself.")
 
 

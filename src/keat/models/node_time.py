@@ -47,7 +47,7 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
         out_dim: int,
     ) -> None:
         super().__init__()
-        self.sigma = sigma
+        self.sigma, self.embedding_dim = sigma, out_dim
         self.history = EventHistory(num_nodes, feature_dim)
         self.node_features = NodeFeatures(node_dim)
         self.time_encoder = create_time_encoder(time_encoder, time_dim, precision)
@@ -57,6 +57,9 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
     @abstractmethod
     def embed(self, nodes: Nodes, t: Integers) -> Tensor:
         """z of each node at its time, (n, out)."""
+
+    def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:
+        return self.embed(nodes.cpu().numpy(), t.cpu().numpy())
 
     # -- state ---------------------------------------------------------------------------------------
 

@@ -23,12 +23,14 @@ from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
 from keat.state.compiled import is_compilable
 from keat.state.event_log import EventLog
+from keat.state.identity import NodeIdentity
 from keat.state.memory import NodeMemory
 from keat.state.recent_events import RecentEvents
 from keat.state.tensors import as_tensor
 from keat.time_encoding import Cosine, Precision, TimeEncoder, create_time_encoder
 
 Delta = Literal["neighbor", "query"]
+Messages = Literal["v1", "v2"]
 PAIRS_AT_ONCE = 1 << 14  # (node, time) pairs embedded together in evaluation: about 100 MiB of encodings
 
 
@@ -38,6 +40,8 @@ class TGNConfig:
 
     - ``neighbor``: the neighbour's last update - the event's time, as in the released code and PyG;
     - ``query``: the query's time - the event's time, as in the paper.
+
+    ``messages`` of ``v2`` tell the memory who met whom, as in TGNv2; those of ``v1`` do not.
     """
 
     kernel: str = "identity"
@@ -51,6 +55,7 @@ class TGNConfig:
     neighbors: int = 10
     heads: int = 2
     dropout: float = 0.1
+    messages: Messages = "v1"
 
 
 class TGN(LearnedLinkModel):
@@ -62,11 +67,14 @@ class TGN(LearnedLinkModel):
         super().__init__()
         if config.delta not in ("neighbor", "query"):
             raise InputError(f"--delta must be 'neighbor' or 'query', not '{config.delta}'.")
+        if config.messages not in ("v1", "v2"):
+            raise InputError(f"--messages must be 'v1' or 'v2', not '{config.messages}'.")
         self.config, self.sigma = config, sigma
-        dim = config.dim
+        dim = self.embedding_dim = config.dim
         encoder = create_time_encoder(config.time_encoder, dim, config.precision)
         self.kernel = create_kernel(config.kernel, sigma, config.width, config.heads)
-        self.memory = NodeMemory(num_nodes, feature_dim, dim, encoder)
+        identity = NodeIdentity(dim) if config.messages == "v2" else None
+        self.memory = NodeMemory(num_nodes, feature_dim, dim, encoder, identity)
         self.attention = KernelizedAttention(
             dim,
             dim + feature_dim,
@@ -197,8 +205,15 @@ class TGN(LearnedLinkModel):
         z: Tensor = self.attention(hood.seeds, self._features(hood, last_update, t))
         return z
 
-    def embeddings(self, nodes: Tensor, now: int) -> Tensor:
-        return self.embed(nodes, torch.full_like(nodes, now) if self.config.delta == "query" else None)
+    def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:
+        self._make_room_for(nodes.cpu().numpy())
+        if self.config.delta == "query":
+            z = self.embed(nodes, t)
+        else:
+            distinct, place = torch.unique(nodes, return_inverse=True)
+            z = self.embed(distinct).index_select(0, place)
+        self._just_read = None  # these need not be the nodes of the events to come
+        return z
 
     def explain(self, nodes: Tensor, t: Tensor | None = None) -> tuple[Tensor, Attention]:
         """Embeddings, and what each past event was worth to each head."""

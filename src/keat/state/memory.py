@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from keat.state.event_log import EventLog
 from keat.state.gru import update_with_message, update_without_message
+from keat.state.identity import NodeIdentity
 from keat.time_encoding import TimeEncoder
 
 NONE = -1
@@ -31,6 +32,8 @@ class NodeMemory(nn.Module):
         message to u of event (u, v, t, e):  [s_u ‖ s_v ‖ e ‖ φ(t - last_update_u)]
         s_u ← GRU(message, s_u),  last_update_u ← t
 
+    With an ``identity`` (TGNv2) the message also says who met whom: … e ‖ id(src) ‖ id(dst) ‖ φ.
+
     In training a message is applied when it is read or when the node's next event arrives, so that the
     gradient of a loss reaches the GRU through the batch before. In evaluation it is applied at once.
     """
@@ -39,11 +42,20 @@ class NodeMemory(nn.Module):
     last_update: Tensor  # (nodes,)
     pending: Tensor  # (nodes,) event number, or -1
 
-    def __init__(self, num_nodes: int, feature_dim: int, memory_dim: int, time_encoder: TimeEncoder) -> None:
+    def __init__(
+        self,
+        num_nodes: int,
+        feature_dim: int,
+        memory_dim: int,
+        time_encoder: TimeEncoder,
+        identity: NodeIdentity | None = None,
+    ) -> None:
         super().__init__()
         self.dim = memory_dim
         self.time_encoder = time_encoder
-        self.gru = nn.GRUCell(2 * memory_dim + feature_dim + time_encoder.dim, memory_dim)
+        self.identity = identity
+        told = feature_dim + (2 * identity.dim if identity is not None else 0)
+        self.gru = nn.GRUCell(2 * memory_dim + told + time_encoder.dim, memory_dim)
         self.register_buffer("memory", torch.zeros(num_nodes, memory_dim), persistent=False)
         self.register_buffer("last_update", torch.zeros(num_nodes, dtype=torch.int64), persistent=False)
         self.register_buffer("pending", torch.full((num_nodes,), NONE, dtype=torch.int64), persistent=False)
@@ -117,5 +129,8 @@ class NodeMemory(nn.Module):
     ) -> Tensor:
         other = self.memory.index_select(0, log.other_end(event, nodes))
         features = log.features.index_select(0, event)
+        if self.identity is not None:
+            both = (self.identity(log.src[event]), self.identity(log.dst[event]))
+            features = torch.cat((features, *both), dim=1)
         encoded = self.time_encoder(log.t[event] - last_update)
         return update_with_message(self.gru, before, other, features, encoded)

@@ -61,7 +61,7 @@ def write_embeddings(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) 
     """One row a node: its label and its embedding at ``now``."""
     nodes = torch.arange(len(ids))
     with torch.no_grad():
-        pieces = [model.embeddings(part, now) for part in torch.split(nodes, 4096)]
+        pieces = [model.embeddings(part, torch.full_like(part, now)) for part in torch.split(nodes, 4096)]
     matrix = torch.cat(pieces).numpy()
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
     labels = pa.array([str(ids.label(node)) for node in range(len(ids))])
