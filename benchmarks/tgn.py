@@ -27,7 +27,7 @@ from benchmarks.tgn_sides import BATCH, KERNELS, Times, evaluation, gflop, kerne
 from benchmarks.tgn_tgm import why_not
 from keat.datasets.payments import simulate_payments
 from keat.events import EventStream, read_events
-from keat.models.registry import build_tgn
+from keat.models.registry import build_model
 from keat.models.tgn import TGNConfig
 
 FEATURES = 172
@@ -53,11 +53,11 @@ def measure(path: Path, quick: bool, threads: int) -> dict[str, Any]:
     by_kernel = training(stream, kernels(stream), skipped, measured)
     say("evaluation …")
     history = 40_000 if quick else 110_200
-    models = {kernel: build_tgn(stream, TGNConfig(kernel=kernel)) for kernel in KERNELS}
+    models = {kernel: build_model(stream, TGNConfig(kernel=kernel)) for kernel in KERNELS}
     asked_by_kernel = evaluation(stream, models, history, rounds=21 if quick else 101)
     models = {
-        "neighbor": build_tgn(stream, TGNConfig(kernel="laplacian")),
-        "query": build_tgn(stream, TGNConfig(kernel="laplacian", delta="query")),
+        "neighbor": build_model(stream, TGNConfig(kernel="laplacian")),
+        "query": build_model(stream, TGNConfig(kernel="laplacian", delta="query")),
     }
     asked = evaluation(stream, models, history, rounds=7 if quick else 41, loop_over=10)
     result: dict[str, Any] = {

@@ -16,7 +16,7 @@ from benchmarks.tgn_reference import PyGReference
 from benchmarks.tgn_tgm import TGMReference
 from keat.events import EventStream
 from keat.models.contract import Queries
-from keat.models.registry import build_tgn
+from keat.models.registry import build_model
 from keat.models.tgn import TGN, TGNConfig
 from keat.tasks.candidates import SharedCandidates
 from keat.training.losses import link_loss
@@ -31,7 +31,7 @@ class Trainer:
     """keat's training step, as `keat.training.fit` takes it."""
 
     def __init__(self, stream: EventStream, config: TGNConfig) -> None:
-        self.model = build_tgn(stream, config).train()
+        self.model = build_model(stream, config).train()
         self.model.reset()
         self.model.log.reserve(len(stream))
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, fused=True)
