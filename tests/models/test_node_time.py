@@ -181,3 +181,11 @@ def test_node_features_of_another_width_are_refused(name: str) -> None:
         build(name, make_stream(), node_dim=4)
     with pytest.raises(InputError, match="has 2 features a node, but the model was made for 4"):
         build(name, make_stream(node_features=2), node_dim=4)
+
+
+@both
+def test_what_prediction_asks_of_the_state(name: str) -> None:
+    stream = make_stream()
+    model = build(name, stream[:60])
+    assert model.last_time() == stream.t[59]
+    assert model.destinations().tolist() == sorted(set(stream.dst[:60].tolist()))

@@ -70,6 +70,12 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
         self.node_features.learn(events)
         self.history.append(events)
 
+    def last_time(self) -> int:
+        return int(self.history.t[len(self.history) - 1])
+
+    def destinations(self) -> npt.NDArray[np.int32]:
+        return np.unique(self.history.node[1 : 2 * len(self.history) : 2]).astype(np.int32)
+
     def reserve(self, events: int) -> None:
         self.history.reserve(events)
 
