@@ -1,0 +1,61 @@
+"""Does attention say what mattered? Take away the most attended events and see whether the score moves more
+than when as many are taken away at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from keat.analysis.what_if import Past, attend, score
+from keat.models.tgn import TGN
+
+RANDOM_ORDERS = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DeletionCurves:
+    """The score of a pair with 0 … n of the n past events of both its ends taken away, (n + 1,) each."""
+
+    most_attended_first: Tensor
+    least_attended_first: Tensor
+    random: Tensor  # (orders, n + 1)
+
+    @property
+    def faithfulness(self) -> float:
+        """How far the score moved on the way, most attended first, in multiples of the same at random.
+
+        Above 1, attention points at what mattered; at 1 it might as well be random.
+        """
+
+        def area(curve: Tensor) -> Tensor:
+            return (curve[..., 1:-1] - curve[..., :1]).abs().sum(dim=-1)  # all curves begin and end together
+
+        by_chance = float(area(self.random).mean())
+        return float(area(self.most_attended_first)) / by_chance if by_chance > 0 else float("nan")
+
+
+def deletion_curves(model: TGN, source: Past, destination: Past, seed: int = 0) -> DeletionCurves:
+    """Curves of one pair; ``source`` and ``destination`` have one row each."""
+    attention = [attend(model, past)[1].alpha[0].mean(dim=1) for past in (source, destination)]  # (K,) each
+    present = torch.cat((source.mask[0], destination.mask[0]))
+    slot = torch.nonzero(present)[:, 0]  # the n events, as positions in both ends' slots
+    by_attention = slot[torch.argsort(torch.cat(attention)[slot], descending=True, stable=True)]
+    draw = torch.Generator().manual_seed(seed)
+    shuffled = [slot[torch.randperm(len(slot), generator=draw)] for _ in range(RANDOM_ORDERS)]
+    orders = torch.stack([by_attention, by_attention.flip(0), *shuffled])  # (o, n)
+    curves = _scores_along(model, source, destination, orders)
+    return DeletionCurves(curves[0], curves[1], curves[2:])
+
+
+def _scores_along(model: TGN, source: Past, destination: Past, orders: Tensor) -> Tensor:
+    """Scores (o, n + 1) as the events of each order (o, n) are taken away one by one."""
+    slots = source.mask.shape[1] + destination.mask.shape[1]
+    rank = torch.full((len(orders), slots), orders.shape[1])  # when each slot goes; absent ones never matter
+    rank.scatter_(1, orders, torch.arange(orders.shape[1]).expand_as(orders))
+    gone = torch.arange(orders.shape[1] + 1)[:, None]
+    kept = (rank[:, None] >= gone).flatten(0, 1)  # (o·(n+1), slots)
+    ends = zip((source, destination), torch.split(kept, source.mask.shape[1], dim=1), strict=True)
+    embedded = [attend(model, past.repeated(len(kept)).keeping(part))[0] for past, part in ends]
+    return score(model, *embedded).view(len(orders), -1)
