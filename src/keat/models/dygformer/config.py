@@ -1,0 +1,33 @@
+"""What can be chosen of a DyGFormer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from keat.time_encoding import Precision
+
+Reading = Literal["release", "paper_patch", "paper_edge", "key_value"]
+READINGS: tuple[Reading, ...] = get_args(Reading)
+
+
+@dataclass(frozen=True, slots=True)
+class DyGFormerConfig:
+    """Sizes are those of DyGLib for most datasets. ``reading`` is how a kernel enters attention, see
+    `keat.models.dygformer.attention`; without a kernel all readings are the plain model."""
+
+    kernel: str = "identity"
+    width: float = 1.0  # of the kernel, in multiples of σ
+    reading: Reading = "release"
+    time_encoder: str = "cosine-geometric"
+    precision: Precision = "exact"
+    length: int = 32  # L: a node itself and its last L - 1 events
+    patch: int = 1  # P: consecutive elements that make one token
+    channel: int = 50  # width of each of the four channels of a token
+    layers: int = 2
+    heads: int = 2
+    dropout: float = 0.1
+    time_dim: int = 100
+    node_dim: int = 0  # of the stream's node features; 0: none are used
+    out_dim: int = 172
+    legacy_padding: bool = False  # attend to padding and average over it, as the reference does

@@ -1,0 +1,67 @@
+"""Dropout whose mask is a function of a seed and the place of a number, and so is never stored.
+
+Drawing a mask with torch's generator takes longer on a CPU than the matrix products it is put between.
+Here every place is hashed by a few integer instructions that run in vectors, in the forward pass and again
+in the backward pass. The seed comes from torch's generator, one draw for a whole tensor.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from keat.state.compiled import Floats, compiled, is_compilable
+
+
+def dropout(x: Tensor, share: float, training: bool) -> Tensor:
+    """Zeroes a share of all numbers at random and scales the others by 1 / (1 - share), in training only."""
+    if not training or share == 0:
+        return x
+    if not is_compilable(x):
+        return functional.dropout(x, share)
+    dropped: Tensor = _Dropout.apply(x, share, draw_seed())  # type: ignore[no-untyped-call]
+    return dropped
+
+
+def draw_seed() -> int:
+    return int(torch.randint(1 << 62, ()))
+
+
+def drop_(x: Tensor, share: float, seed: int, first: int = 0) -> Tensor:
+    """Drop numbers of contiguous ``x`` in place, as if it stood at ``first`` of a longer tensor."""
+    flat = x.detach().view(-1).numpy()
+    low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
+    _drop(flat, low, high, np.uint32(share * (1 << 32)), first, flat.dtype.type(1 / (1 - share)))
+    return x
+
+
+class _Dropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, share: float, seed: int) -> Tensor:
+        ctx.share, ctx.seed = share, seed
+        return drop_(x.detach().clone(memory_format=torch.contiguous_format), share, seed)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        grad = grad.clone(memory_format=torch.contiguous_format)
+        return drop_(grad, ctx.share, ctx.seed), None, None
+
+
+@compiled
+def _drop(
+    x: Floats, low: np.uint32, high: np.uint32, limit: np.uint32, first: int, scale: np.floating[Any]
+) -> None:
+    """Murmur's finalizer of the seed and the place, in 32 bits; kept where it is at least ``limit``."""
+    nothing = scale - scale
+    for i in range(len(x)):
+        h = np.uint32(np.uint32(first + i) * np.uint32(0x9E3779B1) + low)
+        h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
+        h = np.uint32((h ^ high ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
+        h = np.uint32(h ^ (h >> np.uint32(16)))
+        x[i] = x[i] * (scale if h >= limit else nothing)

@@ -1,0 +1,92 @@
+"""The feed-forward half of a Transformer layer: y = W₂ drop(GELU(W₁ x + b₁)) + b₂.
+
+Two thirds of all arithmetic happen here, between tensors four times as wide as a token. In training on a CPU
+it is done for a few rows at a time, so that the wide ones stay in the cache of a core, and what backward
+needs of them is written once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
+
+from keat.models.dygformer.dropping import draw_seed, drop_, dropout
+from keat.state.compiled import is_compilable
+
+ROWS = 512  # worked on at a time
+
+aten = torch.ops.aten
+
+
+class FeedForward(nn.Module):
+    def __init__(self, dim: int, dropout: float) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(dim, 4 * dim)
+        self.linear2 = nn.Linear(4 * dim, dim)
+        self.dropout = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, d) → (n, d)"""
+        if torch.is_grad_enabled() and is_compilable(x) and not torch.is_autocast_enabled("cpu"):
+            first, second = self.linear1, self.linear2
+            share = self.dropout if self.training else 0.0
+            blocked: Tensor = _FeedForward.apply(  # type: ignore[no-untyped-call]
+                x, first.weight, first.bias, second.weight, second.bias, share, draw_seed() if share else 0
+            )
+            return blocked
+        y: Tensor = self.linear2(self.hidden(x))
+        return y
+
+    def hidden(self, x: Tensor) -> Tensor:
+        """(n, d) → (n, 4d). What is averaged over rows after W₂ can as well be averaged before."""
+        return dropout(functional.gelu(self.linear1(x)), self.dropout, self.training)
+
+
+class _FeedForward(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, share: float, seed: int
+    ) -> Tensor:
+        before = x.new_empty(len(x), len(b1))  # GELU's input
+        y = x.new_empty(len(x), len(b2))
+        active = x.new_empty(min(ROWS, len(x)), len(b1))
+        for first in range(0, len(x), ROWS):
+            rows = slice(first, first + ROWS)
+            torch.addmm(b1, x[rows], w1.T, out=before[rows])
+            hidden = active[: len(before[rows])]
+            aten.gelu(before[rows], out=hidden)
+            if share:
+                drop_(hidden, share, seed, first * len(b1))
+            torch.addmm(b2, hidden, w2.T, out=y[rows])
+        ctx.save_for_backward(x, before, w1, w2)
+        ctx.share, ctx.seed = share, seed
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, before, w1, w2 = ctx.saved_tensors
+        grad = grad.contiguous()
+        grad_x = torch.empty_like(x)
+        grad_w1, grad_w2 = torch.zeros_like(w1), torch.zeros_like(w2)
+        grad_b1 = x.new_zeros(len(w1))
+        wide = x.new_empty(2, min(ROWS, len(x)), len(w1))
+        for first in range(0, len(x), ROWS):
+            rows = slice(first, first + ROWS)
+            given, place = grad[rows], first * len(w1)
+            hidden, slope = wide[:, : len(given)]
+            aten.gelu(before[rows], out=hidden)
+            torch.mm(given, w2, out=slope)
+            if ctx.share:
+                drop_(hidden, ctx.share, ctx.seed, place)
+                drop_(slope, ctx.share, ctx.seed, place)
+            grad_w2.addmm_(given.T, hidden)
+            aten.gelu_backward(slope, before[rows], grad_input=slope)
+            grad_w1.addmm_(slope.T, x[rows])
+            grad_b1 += slope.sum(0)
+            torch.mm(slope, w1, out=grad_x[rows])
+        return grad_x, grad_w1, grad_b1, grad_w2, grad.sum(0), None, None

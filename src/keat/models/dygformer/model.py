@@ -1,0 +1,142 @@
+"""DyGFormer and KEAT-DyGFormer as link models."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from keat.errors import InputError, unknown_name
+from keat.events import EventStream
+from keat.kernels import Identity, create_kernel
+from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
+from keat.models.dygformer.bundles import bundles, by_length
+from keat.models.dygformer.config import READINGS, DyGFormerConfig
+from keat.models.dygformer.encoder import Encoder, Table
+from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pair_up, sample, stand_ins
+from keat.models.dygformer.tokens import Channels
+from keat.models.merge import MergeLayer
+from keat.models.node_features import NodeFeatures
+from keat.state.compiled import Integers
+from keat.state.history import EventHistory
+from keat.time_encoding import create_time_encoder
+
+PAIRS_AT_ONCE = 1 << 10  # in evaluation: of 64 tokens each, some 200 MiB
+TOKENS_LEARNING, TOKENS_SCORING = 4096, 512  # encoded together
+
+
+class DyGFormer(ReadsByTime, LearnedLinkModel):
+    """logit(u, v, t) = merge(W z̄_u, W z̄_v): z̄ are means over the tokens of u and of v after a Transformer
+    over both, [n ‖ e ‖ τ ‖ c] each. It reads events strictly before t, whatever else was observed."""
+
+    name = "dygformer"
+
+    def __init__(self, num_nodes: int, feature_dim: int, sigma: float, config: DyGFormerConfig) -> None:
+        super().__init__()
+        if config.reading not in READINGS:
+            raise unknown_name("reading", config.reading, READINGS)
+        if config.length % config.patch:
+            raise InputError(
+                f"The length of sequences must be a multiple of the patch, and {config.length} is none of "
+                f"{config.patch}."
+            )
+        self.config, self.sigma = config, sigma
+        self.history = EventHistory(num_nodes, feature_dim)
+        self.kernel = create_kernel(config.kernel, sigma, config.width, config.heads)
+        self.plain = isinstance(self.kernel, Identity) or math.isinf(config.width)
+        self.channels = Channels(
+            config.patch,
+            config.channel,
+            feature_dim,
+            NodeFeatures(config.node_dim),
+            create_time_encoder(config.time_encoder, config.time_dim, config.precision),
+        )
+        dim = 4 * config.channel
+        self.encoder = Encoder(dim, config.layers, config.heads, config.dropout, config.reading)
+        self.output = nn.Linear(dim, config.out_dim)
+        self.decoder = MergeLayer(config.out_dim, config.out_dim, config.out_dim, 1)
+
+    # -- state ---------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        self.history.clear()
+
+    def reserve(self, events: int) -> None:
+        self.history.reserve(events)
+
+    def observe(self, events: EventStream) -> None:
+        self.channels.node_features.learn(events)
+        self.history.append(events)
+
+    def stream_state(self) -> dict[str, Tensor]:
+        return self.history.state() | {"node_features": self.channels.node_features.table}
+
+    def load_stream_state(self, state: dict[str, Tensor]) -> None:
+        self.channels.node_features.table = state["node_features"].to(self.device)
+        self.history.load_state(state)
+
+    def last_time(self) -> int:
+        return int(self.history.t[: len(self.history)].max())
+
+    def destinations(self) -> npt.NDArray[np.int32]:
+        return np.unique(self.history.node[1 : 2 * len(self.history) : 2]).astype(np.int32)
+
+    # -- scores --------------------------------------------------------------------------------------
+
+    def score(self, queries: Queries) -> Tensor:
+        nodes = np.broadcast_to(queries.candidates, queries.shape).ravel()
+        row = np.arange(len(queries.src)).repeat(queries.shape[1])
+        if self.training:
+            return self._logits(queries.src, queries.t, row, nodes).view(queries.shape)
+        at_once = max(1, len(row)) if self.config.legacy_padding else PAIRS_AT_ONCE
+        logits = [self.output.weight.new_empty(0)]
+        with torch.no_grad():
+            for start in range(0, len(row), at_once):
+                part = slice(start, start + at_once)
+                sources = slice(int(row[part][0]), int(row[part][-1]) + 1)
+                logits.append(
+                    self._logits(
+                        queries.src[sources], queries.t[sources], row[part] - sources.start, nodes[part]
+                    )
+                )
+        return torch.cat(logits).view(queries.shape)
+
+    def _logits(
+        self, src: npt.NDArray[np.int32], t: Integers, row: Integers, nodes: npt.NDArray[np.int32]
+    ) -> Tensor:
+        """Logits (N,) of pairs (src[row[i]], nodes[i]) at t[row[i]]."""
+        length, patch, alike = self.config.length, self.config.patch, self.config.legacy_padding
+        mine = sample(self.history, src, t, length, patch, alike)
+        others = sample(self.history, nodes, t[row], length, patch, alike)
+        pairs = same = np.arange(len(row))
+        if not self.training and not self.channels.node_features.used:
+            pairs, same = np.unique(stand_ins(mine, others, row, patch), return_inverse=True)
+        sequences = mine.followed_by(others)
+        order = by_length(sequences.patches, row[pairs], len(src) + pairs)
+        pairs = pairs[order]
+        tokens = pair_up(sequences, row[pairs], len(src) + pairs, patch)
+        table = self._table(sequences, tokens, np.concatenate((t, t[row])))
+        at_once = TOKENS_LEARNING if self.training else TOKENS_SCORING
+        means = torch.cat(
+            [self.encoder(table, bundle) for bundle in bundles(tokens, at_once, self.device)]
+        )  # (pairs, 2, d)
+        z_u, z_v = self.output(means).unbind(1)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        logits: Tensor = self.decoder(z_u, z_v)[:, 0]
+        return logits.index_select(0, torch.from_numpy(place[same]).to(self.device))
+
+    def _table(self, sequences: Sequences, tokens: PairTokens, t: Integers) -> Table:
+        """Distinct tokens and what becomes of them before they meet others."""
+        x = self.channels(sequences, tokens, self.history.features)
+        if self.plain:
+            return self.encoder.tabulate(x, None)
+        age = mean_ages(sequences, self.config.patch)
+        if self.config.legacy_padding:  # of patches of padding, as if it had happened at time 0
+            padding = sequences.node.reshape(-1, self.config.patch)[:, 0] < 0
+            age[padding] = t.repeat(sequences.patches)[padding]
+        psi = self.kernel(torch.from_numpy(age[tokens.patch]).to(self.device))
+        return self.encoder.tabulate(x, psi)
