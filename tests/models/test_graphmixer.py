@@ -54,7 +54,7 @@ def plain_embedding(model: GraphMixer, stream: EventStream, node: int, t: int) -
         ):
             inner = x.T if turn else x
             inner = functional.layer_norm(inner, inner.shape[1:], norm.weight, norm.bias)
-            inner = mlp[3](functional.gelu(mlp[0](inner)))
+            inner = mlp.linear2(functional.gelu(mlp.linear1(inner)))
             x = x + (inner.T if turn else inner)
     about_node = torch.zeros(1)
     if stream.node_features is not None:
@@ -70,10 +70,11 @@ MOMENTS = [(0, 130), (0, 131), (7, 250), (7, 251), (5, 0), (NODES - 1, 90), (9, 
 
 
 @pytest.mark.parametrize("node_features", [0, 3])
+@pytest.mark.parametrize("learning", [True, False])
 @pytest.mark.parametrize("kernel", ["identity", "laplacian", "learnable"])
-def test_embeddings_and_gradients_are_the_formulas(kernel: str, node_features: int) -> None:
+def test_embeddings_and_gradients_are_the_formulas(kernel: str, node_features: int, learning: bool) -> None:
     stream = make_stream(node_features=node_features)
-    model = build(stream, replace(SMALL, kernel=kernel, time_encoder="cosine-geometric"))
+    model = build(stream, replace(SMALL, kernel=kernel, time_encoder="cosine-geometric")).train(learning)
     nodes, t = (np.array(part) for part in zip(*MOMENTS, strict=True))
     grads = []
     for z in (

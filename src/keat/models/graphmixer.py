@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.models.dropout import Dropout
+from keat.models.dygformer.dropping import dropout
 from keat.models.node_time import Nodes, NodeTimeModel
 from keat.state.compiled import Integers
 from keat.state.tensors import as_tensor
@@ -76,9 +76,11 @@ class GraphMixer(NodeTimeModel):
 
     def _embed(self, nodes: Nodes, t: Integers) -> Tensor:
         tokens = self.projection(self._evidence(nodes, t))  # (n, K, channels)
-        for mixer in self.mixers:
+        *mixers, last = self.mixers
+        for mixer in mixers:
             tokens = mixer(tokens)
-        z: Tensor = self.output(torch.cat((tokens.mean(dim=1), self._node_encoding(nodes, t)), dim=1))
+        assert isinstance(last, MixerBlock)
+        z: Tensor = self.output(torch.cat((last.mean(tokens), self._node_encoding(nodes, t)), dim=1))
         return z
 
     def _evidence(self, nodes: Nodes, t: Integers) -> Tensor:
@@ -114,19 +116,42 @@ class MixerBlock(nn.Module):
     def __init__(self, config: GraphMixerConfig) -> None:
         super().__init__()
         self.token_norm = nn.LayerNorm(config.neighbors)
-        self.token_mlp = _feed_forward(config.neighbors, config.token_expansion, config.dropout)
+        self.token_mlp = FeedForward(config.neighbors, config.token_expansion, config.dropout)
         self.channel_norm = nn.LayerNorm(config.channels)
-        self.channel_mlp = _feed_forward(config.channels, config.channel_expansion, config.dropout)
+        self.channel_mlp = FeedForward(config.channels, config.channel_expansion, config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, K, channels) → the same"""
-        x = x + self.token_mlp(self.token_norm(x.transpose(1, 2))).transpose(1, 2)
+        x = self._mix_tokens(x)
         mixed: Tensor = x + self.channel_mlp(self.channel_norm(x))
         return mixed
 
+    def mean(self, x: Tensor) -> Tensor:
+        """The mean of `forward` over tokens, (n, channels). Where nothing is dropped between the last linear
+        layer and the mean, they change places: one row instead of K is multiplied."""
+        if self.training:
+            return self.forward(x).mean(dim=1)
+        x = self._mix_tokens(x)
+        hidden = self.channel_mlp.hidden(self.channel_norm(x))
+        mean: Tensor = x.mean(dim=1) + self.channel_mlp.linear2(hidden.mean(dim=1))
+        return mean
 
-def _feed_forward(dim: int, expansion: float, dropout: float) -> nn.Sequential:
-    hidden = int(expansion * dim)
-    return nn.Sequential(
-        nn.Linear(dim, hidden), nn.GELU(), Dropout(dropout), nn.Linear(hidden, dim), Dropout(dropout)
-    )
+    def _mix_tokens(self, x: Tensor) -> Tensor:
+        mixed: Tensor = self.token_mlp(self.token_norm(x.transpose(1, 2)))
+        return x + mixed.transpose(1, 2)
+
+
+class FeedForward(nn.Module):
+    """drop(W₂ drop(GELU(W₁ x + b₁)) + b₂), over the last axis."""
+
+    def __init__(self, dim: int, expansion: float, dropout: float) -> None:
+        super().__init__()
+        self.dropout = dropout
+        self.linear1 = nn.Linear(dim, int(expansion * dim))
+        self.linear2 = nn.Linear(int(expansion * dim), dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dropout(self.linear2(self.hidden(x)), self.dropout, self.training)
+
+    def hidden(self, x: Tensor) -> Tensor:
+        return dropout(functional.gelu(self.linear1(x)), self.dropout, self.training)
