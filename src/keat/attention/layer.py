@@ -94,22 +94,31 @@ class KernelizedAttention(nn.Module):
 
     def probe(self, seeds: Tensor) -> Probe:
         """What each seed asks of raw features, 1/√C included."""
-        q = self.lin_query(seeds).unflatten(1, (self.heads, -1))  # (N, H, C)
-        q = q / math.sqrt(q.shape[2])
-        return Probe(
-            node=_per_head(q, self._head_weight(self.lin_key)),
-            edge=_per_head(q, self._head_weight(self.lin_edge)),
-            constant=(q * self.lin_key.bias.view(self.heads, -1)).sum(2),
-        )
+        packed = self.packed_probe(seeds).transpose(0, 1)  # (N, H, d + (T + R) + 1)
+        node, edge, constant = packed.split([self.lin_key.in_features, self.lin_edge.in_features, 1], dim=2)
+        return Probe(node, edge, constant.squeeze(2))
 
     def combine(self, seeds: Tensor, node: Tensor, mass: Tensor, edge: Tensor) -> Tensor:
         """The output from weighted sums over the neighbours, (N, H, d), (N, H) and (N, H, T + R)."""
-        edge_value = self.lin_edge_value or self.lin_edge
-        out = mass.unsqueeze(2) * self.lin_value.bias.view(self.heads, -1)  # (N, H, C)
-        out = out + _per_head(node, self._head_weight(self.lin_value).transpose(1, 2))
-        out = out + _per_head(edge, self._head_weight(edge_value).transpose(1, 2))
+        return self.packed_combine(seeds, torch.cat((node, edge, mass.unsqueeze(2)), dim=2).transpose(0, 1))
+
+    def packed_probe(self, seeds: Tensor) -> Tensor:
+        """`probe` as one tensor with the head first: [node ‖ edge ‖ constant], (H, N, d + T + R + 1)."""
+        q = self.lin_query(seeds).unflatten(1, (self.heads, -1)).transpose(0, 1)  # (H, N, C)
+        keys = self._packed_weight(self.lin_key, self.lin_edge) / math.sqrt(q.shape[2])
+        return torch.bmm(q, keys)
+
+    def packed_combine(self, seeds: Tensor, sums: Tensor) -> Tensor:
+        """`combine` of sums that lie as `packed_probe` does, the mass in place of the constant."""
+        values = self._packed_weight(self.lin_value, self.lin_edge_value or self.lin_edge)
+        out = torch.bmm(sums, values.transpose(1, 2)).transpose(0, 1)  # (N, H, C)
         skip: Tensor = self.lin_skip(seeds)
-        return skip + out.flatten(1)
+        return skip + out.reshape(skip.shape)
+
+    def _packed_weight(self, node: nn.Linear, edge: nn.Linear) -> Tensor:
+        """[W | W_e | b] of each head, (H, C, d + T + R + 1)."""
+        packed = torch.cat((node.weight, edge.weight, node.bias[:, None]), dim=1)
+        return packed.view(self.heads, -1, packed.shape[1])
 
     def _attend(self, seeds: Tensor, near: NeighborFeatures) -> tuple[Tensor, Mixture]:
         self._check_shapes(seeds, near)
@@ -136,13 +145,5 @@ class KernelizedAttention(nn.Module):
                 wanted = " or ".join(map(str, shapes))
                 raise ValueError(f"`{name}` has shape {tuple(tensor.shape)}, but here it must be {wanted}.")
 
-    def _head_weight(self, linear: nn.Linear) -> Tensor:
-        return linear.weight.view(self.heads, -1, linear.in_features)  # (H, C, in)
-
     def extra_repr(self) -> str:
         return f"heads={self.heads}, dropout={self.dropout}, modulate={self.modulate}"
-
-
-def _per_head(rows: Tensor, weight: Tensor) -> Tensor:
-    """Each head's rows times its own matrix: (N, H, a) and (H, a, b) → (N, H, b)."""
-    return torch.bmm(rows.transpose(0, 1), weight).transpose(0, 1)

@@ -39,48 +39,52 @@ class Edges:
 
 def mix_edges(probe: Probe, edges: Edges) -> tuple[Tensor, Tensor, Tensor]:
     """Σ α ψ_node x (N, H, d), Σ α ψ_node (N, H) and Σ α ψ_edge [φ ‖ message] (N, H, T + R)."""
-    of_heads = (tensor.transpose(0, 1) for tensor in (probe.node, probe.edge, probe.constant))
-    inputs = (*of_heads, edges.x, edges.time, edges.psi_node, edges.psi_edge)
-    node, mass, edge = _MixEdges.apply(  # type: ignore[no-untyped-call]
+    packed = torch.cat((probe.node, probe.edge, probe.constant.unsqueeze(2)), dim=2).transpose(0, 1)
+    sums = mix_edges_packed(packed, edges).transpose(0, 1)
+    node, edge, mass = sums.split([probe.node.shape[2], probe.edge.shape[2], 1], dim=2)
+    return node, mass.squeeze(2), edge
+
+
+def mix_edges_packed(probe: Tensor, edges: Edges) -> Tensor:
+    """The same of probes in one tensor with the head first, as products with the heads' weights have them:
+    [node ‖ edge ‖ constant], (H, N, d + T + R + 1). The sums lie alike: [node ‖ edge ‖ mass]."""
+    inputs = (probe, edges.x, edges.time, edges.psi_node, edges.psi_edge)
+    sums: Tensor = _MixEdges.apply(  # type: ignore[no-untyped-call]
         edges, *(tensor.to(edges.x.dtype).contiguous() for tensor in inputs)
     )
-    return node.transpose(0, 1), mass.T, edge.transpose(0, 1)
+    return sums
 
 
 class _MixEdges(torch.autograd.Function):
-    """Probes and sums have the head first, (H, N, ·), as products with the heads' weights have them."""
-
     @staticmethod
     def forward(
         ctx: Any,
         edges: Edges,
-        node_probe: Tensor,
-        edge_probe: Tensor,
-        constant: Tensor,
+        probe: Tensor,
         x: Tensor,
         time: Tensor,
         psi_node: Tensor,
         psi_edge: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> Tensor:
         # The table of messages grows while the graph lives, but a row once written does not change.
         ctx.message, ctx.where = edges.message, (edges.first, edges.row, edges.event)
-        node_logit, edge_logit, alpha = torch.empty((3, *psi_node.shape), dtype=x.dtype)
-        node, mass, edge = (torch.empty_like(tensor) for tensor in (node_probe, constant, edge_probe))
-        tensors = (x, time, node_probe, edge_probe, psi_node, psi_edge, edges.keep)
-        attention = (node_logit, edge_logit, alpha)
-        _mix(*_arrays(*ctx.where, edges.message, *tensors, constant, *attention, node, mass, edge))
-        ctx.save_for_backward(*tensors, *attention)
-        return node, mass, edge
+        attention = torch.empty((3, *psi_node.shape), dtype=x.dtype)  # node logit, edge logit, α
+        sums = torch.empty_like(probe)
+        tensors = (x, time, probe, psi_node, psi_edge, edges.keep, attention)
+        _mix(*_arrays(*ctx.where, edges.message, *tensors, sums))
+        ctx.save_for_backward(*tensors)
+        return sums
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grad_sums: Tensor) -> tuple[Tensor | None, ...]:
-        x, time, node_probe, edge_probe, psi_node, psi_edge, *_ = saved = ctx.saved_tensors
-        grad_x = torch.zeros_like(x)
-        grad_probes = [torch.empty_like(tensor) for tensor in (node_probe, edge_probe, grad_sums[1])]
-        grads = [*grad_probes, grad_x, *(torch.empty_like(tensor) for tensor in (time, psi_node, psi_edge))]
-        contiguous = (grad.contiguous() for grad in grad_sums)
-        _mix_gradient(*_arrays(*ctx.where, ctx.message, *saved, *contiguous, *grads))
+    def backward(ctx: Any, grad_sums: Tensor) -> tuple[Tensor | None, ...]:
+        x, time, probe, psi_node, psi_edge, *_ = saved = ctx.saved_tensors
+        grads = (
+            torch.empty_like(probe),
+            torch.zeros_like(x),
+            *(torch.empty_like(tensor) for tensor in (time, psi_node, psi_edge)),
+        )
+        _mix_gradient(*_arrays(*ctx.where, ctx.message, *saved, grad_sums.contiguous(), *grads))
         return None, *grads
 
 
@@ -116,29 +120,24 @@ def _mix(
     message: Floats,
     x: Floats,
     time: Floats,
-    node_probe: Floats,
-    edge_probe: Floats,
+    probe: Floats,
     psi_node: Floats,
     psi_edge: Floats,
     keep: Floats,
-    constant: Floats,
-    node_logit: Floats,
-    edge_logit: Floats,
-    alpha: Floats,
-    node: Floats,
-    mass: Floats,
-    edge: Floats,
+    attention: Floats,
+    sums: Floats,
 ) -> None:
-    of_time = time.shape[1]
-    for n in range(node.shape[1]):
+    heads, seeds, width = probe.shape
+    of_node, of_edge, last = x.shape[1], x.shape[1] + time.shape[1], width - 1
+    node_logit, edge_logit, alpha = attention[0], attention[1], attention[2]
+    for n in range(seeds):
         mine = range(first[n], first[n + 1])
-        for h in range(node.shape[0]):
-            asks, asks_time = node_probe[h, n], edge_probe[h, n, :of_time]
-            asks_message = edge_probe[h, n, of_time:]
+        for h in range(heads):
+            asks, out = probe[h, n], sums[h, n]
             highest = x.dtype.type(-np.inf)
             for j in mine:
-                u = _dot(asks, x[row[j]]) + constant[h, n]
-                v = _dot(asks_time, time[j]) + _dot(asks_message, message[event[j]])
+                u = _dot(asks[:of_node], x[row[j]]) + asks[last]
+                v = _dot(asks[of_node:of_edge], time[j]) + _dot(asks[of_edge:last], message[event[j]])
                 logit = psi_node[j, h] * u + psi_edge[j, h] * v
                 node_logit[j, h], edge_logit[j, h], alpha[j, h] = u, v, logit
                 highest = max(highest, logit)
@@ -146,16 +145,15 @@ def _mix(
             for j in mine:
                 alpha[j, h] = math.exp(alpha[j, h] - highest)
                 total += alpha[j, h]
-            to_node, to_time, to_message = node[h, n], edge[h, n, :of_time], edge[h, n, of_time:]
-            node[h, n] = edge[h, n] = mass[h, n] = 0
+            out[:] = 0
             for j in mine:
                 alpha[j, h] /= total
                 weight = alpha[j, h] * keep[j, h]
                 as_node, as_edge = weight * psi_node[j, h], weight * psi_edge[j, h]
-                mass[h, n] += as_node
-                _add(to_node, as_node, x[row[j]])
-                _add(to_time, as_edge, time[j])
-                _add(to_message, as_edge, message[event[j]])
+                _add(out[:of_node], as_node, x[row[j]])
+                _add(out[of_node:of_edge], as_edge, time[j])
+                _add(out[of_edge:last], as_edge, message[event[j]])
+                out[last] += as_node
 
 
 @compiled_sums
@@ -166,52 +164,43 @@ def _mix_gradient(
     message: Floats,
     x: Floats,
     time: Floats,
-    node_probe: Floats,
-    edge_probe: Floats,
+    probe: Floats,
     psi_node: Floats,
     psi_edge: Floats,
     keep: Floats,
-    node_logit: Floats,
-    edge_logit: Floats,
-    alpha: Floats,
-    grad_node: Floats,
-    grad_mass: Floats,
-    grad_edge: Floats,
-    grad_node_probe: Floats,
-    grad_edge_probe: Floats,
-    grad_constant: Floats,
+    attention: Floats,
+    grad_sums: Floats,
+    grad_probe: Floats,
     grad_x: Floats,
     grad_time: Floats,
     grad_psi_node: Floats,
     grad_psi_edge: Floats,
 ) -> None:
-    of_time = time.shape[1]
-    for n in range(grad_mass.shape[1]):
+    heads, seeds, width = probe.shape
+    of_node, of_edge, last = x.shape[1], x.shape[1] + time.shape[1], width - 1
+    node_logit, edge_logit, alpha = attention[0], attention[1], attention[2]
+    for n in range(seeds):
         mine = range(first[n], first[n + 1])
         grad_time[first[n] : first[n + 1]] = 0
-        for h in range(grad_mass.shape[0]):
-            of_node, of_edge = grad_node[h, n], grad_edge[h, n, :of_time]
-            of_message = grad_edge[h, n, of_time:]
+        for h in range(heads):
+            asks, out, to_asks = probe[h, n], grad_sums[h, n], grad_probe[h, n]
             mean = x.dtype.type(0)  # Σ α dα, which softmax's gradient subtracts
             for j in mine:
-                u = _dot(of_node, x[row[j]]) + grad_mass[h, n]
-                v = _dot(of_edge, time[j]) + _dot(of_message, message[event[j]])
+                u = _dot(out[:of_node], x[row[j]]) + out[last]
+                v = _dot(out[of_node:of_edge], time[j]) + _dot(out[of_edge:last], message[event[j]])
                 grad_psi_node[j, h], grad_psi_edge[j, h] = u, v  # as weights; as parts of the logit below
                 mean += alpha[j, h] * keep[j, h] * (u * psi_node[j, h] + v * psi_edge[j, h])
-            asks, asks_time = node_probe[h, n], edge_probe[h, n, :of_time]
-            to_asks, to_asks_time = grad_node_probe[h, n], grad_edge_probe[h, n, :of_time]
-            to_asks_message = grad_edge_probe[h, n, of_time:]
-            grad_node_probe[h, n] = grad_edge_probe[h, n] = grad_constant[h, n] = 0
+            to_asks[:] = 0
             for j in mine:
                 u, v, weight = grad_psi_node[j, h], grad_psi_edge[j, h], alpha[j, h] * keep[j, h]
                 grad_logit = weight * (u * psi_node[j, h] + v * psi_edge[j, h]) - alpha[j, h] * mean
                 grad_psi_node[j, h] = grad_logit * node_logit[j, h] + weight * u
                 grad_psi_edge[j, h] = grad_logit * edge_logit[j, h] + weight * v
                 as_key, as_value = grad_logit * psi_node[j, h], weight * psi_node[j, h]
-                grad_constant[h, n] += as_key
-                _add(to_asks, as_key, x[row[j]])
-                _add_both(grad_x[row[j]], as_key, asks, as_value, of_node)
+                to_asks[last] += as_key
+                _add(to_asks[:of_node], as_key, x[row[j]])
+                _add_both(grad_x[row[j]], as_key, asks[:of_node], as_value, out[:of_node])
                 as_key, as_value = grad_logit * psi_edge[j, h], weight * psi_edge[j, h]
-                _add(to_asks_time, as_key, time[j])
-                _add(to_asks_message, as_key, message[event[j]])
-                _add_both(grad_time[j], as_key, asks_time, as_value, of_edge)
+                _add(to_asks[of_node:of_edge], as_key, time[j])
+                _add(to_asks[of_edge:last], as_key, message[event[j]])
+                _add_both(grad_time[j], as_key, asks[of_node:of_edge], as_value, out[of_node:of_edge])

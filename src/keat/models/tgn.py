@@ -18,13 +18,14 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
 from keat.models.contract import LearnedLinkModel, Queries
-from keat.models.edge_mixing import Edges, mix_edges
+from keat.models.edge_mixing import Edges, mix_edges_packed
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
 from keat.state.compiled import is_compilable
 from keat.state.event_log import EventLog
 from keat.state.identity import NodeIdentity
 from keat.state.memory import NodeMemory
+from keat.state.numbering import Numbering
 from keat.state.recent_events import RecentEvents
 from keat.state.tensors import as_tensor
 from keat.time_encoding import Cosine, Precision, TimeEncoder, create_time_encoder
@@ -87,6 +88,7 @@ class TGN(LearnedLinkModel):
         self.predictor = LinkPredictor(dim)
         self.log = EventLog(feature_dim)
         self.recent = RecentEvents(num_nodes, config.neighbors)
+        self._numbering = Numbering()
         self._just_read: tuple[Tensor, Tensor, Tensor] | None = None
         self._candidates: _ProjectedCandidates | None = None
 
@@ -145,15 +147,12 @@ class TGN(LearnedLinkModel):
         self._make_room_for(events.src, events.dst)
         numbers = self.log.append(events)
         src, dst = self.log.src[numbers], self.log.dst[numbers]
-        nodes, position = torch.unique(torch.stack((src, dst), dim=1), return_inverse=True)
-        last = torch.zeros_like(nodes).scatter_reduce_(
-            0, position.flatten(), numbers.repeat_interleave(2), "amax", include_self=False
-        )
+        nodes, last = self._numbering.last_events(src, dst, numbers)
         with torch.no_grad():
             if self.training and self._just_read is not None:
                 # The scores of this batch applied these messages already: keep what they computed.
                 table, memory, last_update = self._just_read
-                place = torch.searchsorted(table, nodes)
+                place = self._numbering.distinct(torch.cat((table, nodes)))[1][len(table) :]
                 self.memory.write(nodes, memory[place], last_update[place])
                 self.memory.pending[nodes] = last
             else:
@@ -198,10 +197,12 @@ class TGN(LearnedLinkModel):
 
     def embed(self, nodes: Tensor, t: Tensor | None = None) -> Tensor:
         """Embeddings (n, d) of nodes, at times ``t`` where Δ is measured from the query."""
+        if is_compilable(self.memory.memory):
+            seeds, edges = self._edges(nodes, t)
+            return self.attention.packed_combine(
+                seeds, mix_edges_packed(self.attention.packed_probe(seeds), edges)
+            )
         hood, last_update = self._neighborhood(nodes)
-        if is_compilable(hood.x):
-            sums = mix_edges(self.attention.probe(hood.seeds), self._edges(hood, last_update, t))
-            return self.attention.combine(hood.seeds, *sums)
         z: Tensor = self.attention(hood.seeds, self._features(hood, last_update, t))
         return z
 
@@ -249,18 +250,27 @@ class TGN(LearnedLinkModel):
             event=hood.event,
         )
 
-    def _edges(self, hood: Neighborhood, last_update: Tensor, t: Tensor | None) -> Edges:
-        """`_features` of the slots that hold an event, one after the other."""
-        slot = torch.nonzero(hood.mask.flatten())[:, 0]
-        row, event = hood.index.flatten()[slot], hood.event.flatten()[slot]
-        now = last_update[row] if t is None else t[slot // hood.mask.shape[1]]
-        age = now - hood.happened.flatten()[slot]
-        ones = hood.x.new_ones(len(slot), self.config.heads)
+    def _edges(self, nodes: Tensor, t: Tensor | None) -> tuple[Tensor, Edges]:
+        """Memory of the nodes, and their last K events one after the other."""
+        first, event, row = self.recent.past(nodes, self.log)
+        if self.training:
+            table, place = self._numbering.distinct(torch.cat((nodes, row)))
+            x, last_update = self.memory.read(table, self.log)
+            self._just_read = (table, x.detach(), last_update)
+            own, row = torch.tensor_split(place, [len(nodes)])
+            all_differ = len(nodes) == 0 or int(own[-1]) == len(nodes) - 1
+            seeds = x[: len(nodes)] if all_differ else x.index_select(0, own)
+        else:
+            x, last_update = self.memory.memory, self.memory.last_update
+            seeds = x.index_select(0, nodes)
+        now = last_update[row] if t is None else t.repeat_interleave(first.diff())
+        age = now - self.log.t[event]
+        ones = x.new_ones(len(event), self.config.heads)
         psi = ones if isinstance(self.kernel, Identity) else self.kernel(age).expand_as(ones)
         modulate = self.config.modulate
-        return Edges(
-            first=functional.pad(hood.mask.sum(dim=1).cumsum(0), (1, 0)),
-            x=hood.x,
+        return seeds, Edges(
+            first=first,
+            x=x,
             row=row,
             time=self.time_encoder(age),
             message=self.log.features,
@@ -307,18 +317,17 @@ class TGN(LearnedLinkModel):
     def _score_own(self, src: Tensor, t: Tensor, candidates: Tensor) -> Tensor:
         both = torch.cat((src, candidates.flatten()))
         if self.config.delta == "neighbor":
-            nodes, place = torch.unique(both, return_inverse=True)
+            nodes, place = self._numbering.distinct(both)
             z = self.embed(nodes)
         else:
             z = self.embed(both, torch.cat((t, t.repeat_interleave(candidates.shape[1]))))
             place = torch.arange(len(both), device=both.device)
-        sources, others = (z.index_select(0, part) for part in torch.tensor_split(place, [len(src)]))
-        others = self.predictor.lin_dst(others).view(*candidates.shape, -1)
-        return self.predictor.own(self.predictor.lin_src(sources), others)
+        sources, others = torch.tensor_split(place, [len(src)])
+        return self.predictor.pairs(z, sources, others.view(candidates.shape))
 
     def _score_shared(self, src: Tensor, candidates: Tensor, key: object) -> Tensor:
         """One list for all: a candidate is embedded once, and again only when something it sees changed."""
-        nodes, place = torch.unique(src, return_inverse=True)
+        nodes, place = self._numbering.distinct(src)
         sources = self.predictor.lin_src(self.embed(nodes))[place]
         if self._candidates is None or self._candidates.key is not key:
             self._candidates = _ProjectedCandidates(key, self, candidates)

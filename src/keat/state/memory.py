@@ -18,8 +18,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from keat.state.compiled import Floats, Integers, compiled, is_compilable
 from keat.state.event_log import EventLog
-from keat.state.gru import update_with_message, update_without_message
+from keat.state.gru import update_with_message, update_with_messages, update_without_message
 from keat.state.identity import NodeIdentity
 from keat.time_encoding import TimeEncoder
 
@@ -114,6 +115,9 @@ class NodeMemory(nn.Module):
 
     def _updated(self, nodes: Tensor, log: EventLog) -> tuple[Tensor, Tensor]:
         """Memory and last update once pending messages are applied: GRU(message, s), or GRU(0, s)."""
+        at_once = self._updated_at_once(nodes, log) if is_compilable(self.memory) else None
+        if at_once is not None:
+            return at_once
         event, last_update = self.pending[nodes], self.last_update[nodes]
         before = self.memory.index_select(0, nodes)
         told, untold = (torch.nonzero(rows)[:, 0] for rows in (event >= 0, event < 0))
@@ -123,6 +127,23 @@ class NodeMemory(nn.Module):
         after = torch.cat((after, update_without_message(self.gru, before[untold])))
         order = torch.argsort(torch.cat((told, untold)))
         return after.index_select(0, order), last_update.index_copy(0, told, log.t[event[told]])
+
+    def _updated_at_once(self, nodes: Tensor, log: EventLog) -> tuple[Tensor, Tensor] | None:
+        """The same with all messages written into one matrix, zeros where none is pending: GRU(0, 0).
+        None where that would not be right, because a node without one has a memory."""
+        message = self.memory.new_empty(len(nodes), self.gru.input_size)
+        told = self.memory.new_empty(len(nodes), 1)
+        age, latest = nodes.new_empty(2, len(nodes))
+        state = (self.memory, self.last_update, self.pending)
+        events = (log.src, log.dst, log.t, log.features)
+        tensors = (nodes, *state, *events, message, told, age, latest)
+        if not _write_messages(*(tensor.numpy() for tensor in tensors)):
+            return None
+        if self.identity is not None:
+            event, (first, width) = self.pending[nodes].clamp(min=0), (2 * self.dim, log.features.shape[1])
+            both = torch.cat((self.identity(log.src[event]), self.identity(log.dst[event])), dim=1)
+            message[:, first + width :][:, : both.shape[1]] = both * told
+        return update_with_messages(self.gru, message, self.time_encoder(age), told), latest
 
     def _with_message(
         self, nodes: Tensor, event: Tensor, before: Tensor, last_update: Tensor, log: EventLog
@@ -134,3 +155,36 @@ class NodeMemory(nn.Module):
             features = torch.cat((features, *both), dim=1)
         encoded = self.time_encoder(log.t[event] - last_update)
         return update_with_message(self.gru, before, other, features, encoded)
+
+
+@compiled
+def _write_messages(
+    nodes: Integers,
+    memory: Floats,
+    last_update: Integers,
+    pending: Integers,
+    src: Integers,
+    dst: Integers,
+    t: Integers,
+    features: Floats,
+    message: Floats,
+    told: Floats,
+    age: Integers,
+    latest: Integers,
+) -> bool:
+    """[s ‖ other ‖ features] of each node's pending event, the age of s then, and the time of its update."""
+    dim, width = memory.shape[1], features.shape[1]
+    for i in range(len(nodes)):
+        node, row = nodes[i], message[i]
+        event, s = pending[node], memory[node]
+        if event < 0:
+            if s.any():
+                return False
+            row[:] = 0
+            told[i, 0], age[i], latest[i] = 0, 0, last_update[node]
+        else:
+            other = memory[src[event] + dst[event] - node]
+            row[:dim], row[dim : 2 * dim] = s, other
+            row[2 * dim : 2 * dim + width] = features[event]
+            told[i, 0], age[i], latest[i] = 1, t[event] - last_update[node], t[event]
+    return True

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.state.compiled import Integers, compiled
+from keat.state.event_log import EventLog
 
 NONE = -1
 
@@ -65,6 +66,21 @@ class RecentEvents(nn.Module):
         """Event numbers (n, K) of ``nodes``, -1 where there are fewer than K; in no particular order."""
         return self.ring[nodes]
 
+    def past(self, nodes: Tensor, log: EventLog) -> tuple[Tensor, Tensor, Tensor]:
+        """The V events of ``nodes`` one after the other: where those of each node begin (n + 1,), their
+        numbers (V,) and the nodes at the other ends (V,)."""
+        first = nodes.new_zeros(len(nodes) + 1)
+        if nodes.device.type == "cpu":
+            event, other = nodes.new_empty(2, len(nodes) * self.size)
+            tensors = (self.ring, log.src, log.dst, nodes, first, event, other)
+            count = _gather_past(*(tensor.numpy() for tensor in tensors))
+            return first, event[:count], other[:count]
+        events = self.of(nodes)
+        mask = events >= 0
+        torch.cumsum(mask.sum(dim=1), 0, out=first[1:])
+        event = events[mask]
+        return first, event, log.other_end(event, nodes.repeat_interleave(mask.sum(dim=1)))
+
 
 @compiled
 def _insert_in_order(
@@ -74,3 +90,24 @@ def _insert_in_order(
         for node in (src[i], dst[i]):
             ring[node, inserted[node] % ring.shape[1]] = event[i]
             inserted[node] += 1
+
+
+@compiled
+def _gather_past(
+    ring: Integers,
+    src: Integers,
+    dst: Integers,
+    nodes: Integers,
+    first: Integers,
+    event: Integers,
+    other: Integers,
+) -> int:
+    count = 0
+    for i in range(len(nodes)):
+        for number in ring[nodes[i]]:
+            if number >= 0:
+                event[count] = number
+                other[count] = src[number] + dst[number] - nodes[i]
+                count += 1
+        first[i + 1] = count
+    return count
