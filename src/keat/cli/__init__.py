@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from keat import __version__
-from keat.cli import data, demo, evaluating, predicting, training
+from keat.cli import data, demo, evaluating, predicting, reproducing, training
 from keat.cli.console import out, print_error, show_notices
 from keat.errors import KeatError
 
@@ -27,6 +27,7 @@ app.command("predict")(predicting.predict_command)
 app.command("demo")(demo.demo_command)
 app.add_typer(data.app, name="data")
 app.command("evaluate")(evaluating.evaluate_command)
+app.command("reproduce")(reproducing.reproduce_command)
 
 
 def _print_version(wanted: bool) -> None:

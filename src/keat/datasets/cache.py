@@ -50,6 +50,11 @@ def raw_folder(name: str) -> Path:
     return data_folder() / dataset_info(name).name / "raw"
 
 
+def is_here(name: str) -> bool:
+    """Whether the raw files of a dataset are in the data folder."""
+    return _complete(raw_folder(name), dataset_info(name))
+
+
 def fetch(name: str, progress: Progress | None = None) -> Path:
     """Bring the raw files of a dataset into the data folder, if they are not there, and return the folder
     they are in."""

@@ -1,0 +1,44 @@
+"""Results that were measured, one JSON line each, appended and never changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from keat.errors import CacheError
+
+
+class Ledger:
+    """A file of lines. Several processes may append; a line cut off by a crash does not count."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def lines(self) -> list[dict[str, Any]]:
+        if not self.path.exists():
+            return []
+        found = []
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            try:
+                found.append(json.loads(line))
+            except json.JSONDecodeError:
+                continue
+        return found
+
+    def keys(self) -> set[str]:
+        return {line["key"] for line in self.lines()}
+
+    def append(self, line: dict[str, Any]) -> None:
+        """Add a line in one write, after any half line a killed process left."""
+        text = json.dumps(line, ensure_ascii=False).encode() + b"\n"
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab", buffering=0) as file:
+                file.write(text if self._ends_whole() else b"\n" + text)
+        except OSError as error:
+            raise CacheError(f"Cannot write the ledger {self.path} ({error.strerror or error}).") from error
+
+    def _ends_whole(self) -> bool:
+        content = self.path.read_bytes()
+        return not content or content.endswith(b"\n")

@@ -1,0 +1,107 @@
+"""A recipe: the arms of one table, the data they are for, and how they are trained and scored. TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from keat.errors import InputError, unknown_name
+from keat.experiments.job import Job
+from keat.models.registry import ARCHITECTURES
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One row: a model with its settings, and what others published for it, by dataset."""
+
+    label: str
+    model: str
+    config: dict[str, Any] = field(default_factory=dict)
+    fit: dict[str, Any] = field(default_factory=dict)  # over the recipe's
+    published: dict[str, float] = field(default_factory=dict)
+    against: str | None = None  # label of the arm it is compared with
+
+    @property
+    def is_heuristic(self) -> bool:
+        return self.model not in ARCHITECTURES
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One table. ``metric`` is what is compared; every metric of the task is in the ledger."""
+
+    name: str
+    title: str
+    about: str
+    metric: str
+    datasets: tuple[str, ...]
+    arms: tuple[Arm, ...]
+    seeds: int
+    task: str = "link-ranking"
+    refresh: tuple[int, ...] = ()
+    sample: dict[str, int] = field(default_factory=dict)  # by dataset
+    fit: dict[str, Any] = field(default_factory=dict)
+    minutes: dict[str, float] = field(default_factory=dict)  # to expect for one run, by dataset
+    published_by: str = ""
+    paper: str = ""  # the label of the table in the paper, if it is one of its
+
+    def jobs(self, sources: Mapping[str, str], seeds: int | None = None) -> list[Job]:
+        """Runs for the datasets at hand, by seed first: a whole table of one seed comes before the next."""
+        return [
+            Job(
+                data=name,
+                source=sources[name],
+                model=arm.model,
+                seed=seed,
+                config=arm.config,
+                fit=self.fit | arm.fit,
+                task=self.task,
+                refresh=self.refresh,
+                sample=self.sample.get(name),
+            )
+            for name in self.datasets
+            if name in sources
+            for seed in range(1, (seeds or self.seeds) + 1)
+            for arm in self.arms
+            if seed == 1 or not arm.is_heuristic
+        ]
+
+
+def load_recipe(name: str) -> Recipe:
+    """A recipe that comes with keat, or the file of one's own."""
+    if name.endswith(".toml"):
+        path = Path(name)
+        try:
+            return _read(path.stem, path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{name} cannot be read ({error.strerror}).") from error
+    if name not in recipe_names():
+        raise unknown_name("table or figure", name, recipe_names())
+    return _read(name, (_folder() / f"{name}.toml").read_text(encoding="utf-8"))
+
+
+def recipe_names() -> list[str]:
+    names = (entry.name for entry in _folder().iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
+def _folder() -> Any:
+    return files("keat.experiments") / "recipes"
+
+
+def _read(name: str, text: str) -> Recipe:
+    try:
+        content = tomllib.loads(text)
+        arms = tuple(Arm(**arm) for arm in content.pop("arms"))
+        for key in ("datasets", "refresh"):
+            if isinstance(content.get(key), Sequence):
+                content[key] = tuple(content[key])
+        return Recipe(name=name, arms=arms, **content)
+    except (tomllib.TOMLDecodeError, TypeError, KeyError) as error:
+        raise InputError(
+            f"The recipe {name} is not one ({error}); see docs/reproduce.md for the form."
+        ) from error

@@ -1,0 +1,172 @@
+"""Runs what the ledger does not have yet: two jobs of one thread each use two cores.
+
+A job trains into a folder named by its content, so a killed one goes on from its last finished epoch, and a
+finished one is never repeated, only scored again if asked in another way.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+import keat
+from keat.datasets.loading import Dataset, load
+from keat.errors import KeatError, unknown_name
+from keat.events.fingerprint import fingerprint
+from keat.experiments.job import Job
+from keat.experiments.ledger import Ledger
+from keat.models.registry import ARCHITECTURES, create_link_model
+from keat.tasks.link import LinkTask
+from keat.tasks.making import make_task
+from keat.tasks.script import TGB_BATCH
+from keat.training.evaluate import Evaluation, evaluate
+from keat.training.runs import best_epoch, configuration, evaluate_run, train_run
+
+Engine = Literal["local", "ray"]
+Told = Callable[[str], None]
+
+
+def run_jobs(
+    jobs: Sequence[Job],
+    ledger: Ledger,
+    scratch: Path,
+    *,
+    parallel: int = 1,
+    engine: Engine = "local",
+    told: Told = print,
+) -> list[dict[str, Any]]:
+    """Run the jobs the ledger lacks and return the lines of all, in the order of the jobs."""
+    keys = keys_of(jobs)
+    done = ledger.keys()
+    missing = {key: job for key, job in zip(keys, jobs, strict=True) if key not in done}
+    total = len(set(keys))
+    told(f"{total - len(missing)} of {total} runs are in {ledger.path}; {len(missing)} to go")
+    for line in _run(missing, scratch, parallel, engine):
+        ledger.append(line)
+        told(_summary(line))
+    by_key = {line["key"]: line for line in ledger.lines()}
+    return [by_key[key] for key in keys]
+
+
+def keys_of(jobs: Sequence[Job]) -> list[str]:
+    """Names of jobs by content; each dataset is read once for its fingerprint."""
+    prints = {source: fingerprint(load(source).stream) for source in {job.source for job in jobs}}
+    return [job.key(prints[job.source]) for job in jobs]
+
+
+def run_job(job: Job, key: str, scratch: str) -> dict[str, Any]:
+    """Train, score, and say all there is to say in plain values. Runs in a process of its own."""
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    data = load(job.source)
+    if job.is_heuristic:
+        found = _score_heuristic(job, data)
+    else:
+        found = _train(job, data, Path(scratch) / job.training_key(fingerprint(data.stream)))
+    return {
+        "key": key,
+        **asdict(job),
+        **found,
+        "seconds": round(time.perf_counter() - started, 1),
+        "events": len(data.stream),
+        "keat": keat.__version__,
+        "commit": _commit(),
+        "torch": torch.__version__,
+        "machine": f"{platform.machine()}, 1 thread",
+    }
+
+
+def _train(job: Job, data: Dataset, folder: Path) -> dict[str, Any]:
+    config = configuration(job.model, **job.config)
+    resume = (folder / "run.json").exists()
+    validation = _task(job, data, "val")
+    train_run(job.model, data, folder, config, job.fitting(), task=validation, resume=resume)
+    usual = 1 if ARCHITECTURES[job.model].kind.trains_in_turn else TGB_BATCH
+    task = _task(job, data, "test")
+    tested = {
+        refresh: evaluate_run(folder, data, task, "test", refresh=refresh)
+        for refresh in job.refresh or (usual,)
+    }
+    return {"config_full": asdict(config), **best_epoch(folder), "test": _by_refresh(tested)}
+
+
+def _score_heuristic(job: Job, data: Dataset) -> dict[str, Any]:
+    refreshes = job.refresh or (TGB_BATCH,)
+
+    def scored(split: str) -> dict[int, Evaluation]:
+        task = _task(job, data, split)
+        return {r: evaluate(create_link_model(job.model, data.train), task, refresh=r) for r in refreshes}
+
+    return {"val": scored("val")[refreshes[0]].metrics, "test": _by_refresh(scored("test"))}
+
+
+def _by_refresh(scored: dict[int, Evaluation]) -> dict[str, dict[str, Any]]:
+    """Metrics by refresh, with their standard errors where a sample was asked."""
+    return {
+        str(refresh): result.metrics
+        | ({} if result.standard_errors is None else {"standard_errors": result.standard_errors})
+        for refresh, result in scored.items()
+    }
+
+
+def _run(missing: dict[str, Job], scratch: Path, parallel: int, engine: Engine) -> Iterable[dict[str, Any]]:
+    if engine == "ray":
+        from keat.experiments.ray_engine import run_on_ray  # the extra `ray`
+
+        yield from run_on_ray(missing, scratch)
+        return
+    if engine != "local":
+        raise unknown_name("engine", engine, ["local", "ray"])
+    if parallel <= 1 or len(missing) <= 1:
+        for key, job in missing.items():
+            yield run_job(job, key, str(scratch))
+        return
+    spawn = multiprocessing.get_context("spawn")  # a fork would inherit torch's threads
+    with ProcessPoolExecutor(parallel, mp_context=spawn) as pool:
+        waiting: list[Future[dict[str, Any]]] = [
+            pool.submit(run_job, job, key, str(scratch)) for key, job in missing.items()
+        ]
+        try:
+            for future in as_completed(waiting):
+                yield future.result()
+        except (KeatError, KeyboardInterrupt):
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _task(job: Job, data: Dataset, split: str) -> LinkTask:
+    task = make_task(data, split, kind=job.task)  # type: ignore[arg-type]
+    assert isinstance(task, LinkTask)
+    return task if job.sample is None else task.sample(job.sample, seed=0)  # one sample for all arms
+
+
+def _summary(line: dict[str, Any]) -> str:
+    options = " ".join(f"{name}={value}" for name, value in line["config"].items())
+    headline = next(iter(line["val"]))
+    test = ", ".join(f"{metrics[headline]:.4f}" for metrics in line["test"].values())
+    return (
+        f"{line['data']}  {line['model']} {options}  seed {line['seed']}: {headline} val "
+        f"{line['val'][headline]:.4f} test {test}, {line['seconds']:.0f} s"
+    )
+
+
+def _commit() -> str | None:
+    """Of the source this runs from, where it is a checkout."""
+    try:
+        answer = subprocess.run(
+            ["git", "-C", str(Path(keat.__file__).parent), "rev-parse", "--short", "HEAD"],
+            capture_output=True,
+            text=True,
+        )
+    except OSError:
+        return None
+    return answer.stdout.strip() or None

@@ -1,0 +1,124 @@
+"""Jobs are named by content, run once, and survive a kill."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from keat.datasets.payments import simulate_payments
+from keat.experiments.job import Job
+from keat.experiments.ledger import Ledger
+from keat.experiments.runner import keys_of, run_jobs
+
+SMALL = {"dim": 8, "neighbors": 3}
+FAST = {"epochs": 2, "patience": 2, "lr": 1e-3}
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    stream = simulate_payments(1_500, seed=2)
+    path = tmp_path_factory.mktemp("data") / "payments.parquet"
+    pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t}), path)
+    return path
+
+
+@pytest.fixture
+def job(file: Path) -> Job:
+    return Job("payments", str(file), "tgn", seed=1, config=SMALL, fit=FAST)
+
+
+def test_a_name_is_the_content(job: Job) -> None:
+    others = [
+        replace(job, seed=2),
+        replace(job, model="keat-tgn"),
+        replace(job, config={**SMALL, "kernel": "rbf"}),
+        replace(job, fit={**FAST, "lr": 1e-4}),
+        replace(job, refresh=(1,)),
+        replace(job, sample=10),
+        replace(job, task="link-classification"),
+    ]
+    keys = keys_of([job, *others])
+    assert len(set(keys)) == len(keys)
+    same = replace(job, data="another name", config={**SMALL, "kernel": "identity"})
+    assert keys_of([same]) == keys[:1]
+
+
+def test_a_finished_run_is_not_repeated(job: Job, tmp_path: Path) -> None:
+    ledger, said = Ledger(tmp_path / "ledger.jsonl"), list[str]()
+    (first,) = run_jobs([job], ledger, tmp_path / "runs", told=said.append)
+    (again,) = run_jobs([job], ledger, tmp_path / "runs", told=said.append)
+    assert first == again
+    assert len(ledger.lines()) == 1
+    assert "1 to go" in said[0]
+    assert "0 to go" in said[-1]
+    assert 0 < first["test"]["200"]["mrr"] < 1
+    (run,) = (tmp_path / "runs").iterdir()
+    trained = (run / "metrics.jsonl").stat().st_mtime_ns
+    # Scored in another way, the same run is opened again and not trained.
+    (fresh,) = run_jobs([replace(job, refresh=(1, 200))], ledger, tmp_path / "runs", told=said.append)
+    assert list((tmp_path / "runs").iterdir()) == [run]
+    assert (run / "metrics.jsonl").stat().st_mtime_ns == trained
+    assert fresh["test"]["200"] == first["test"]["200"]
+    assert fresh["val"] == first["val"]
+
+
+def test_two_jobs_at_a_time_give_what_one_gives(job: Job, tmp_path: Path) -> None:
+    jobs = [job, replace(job, model="edgebank", config={}, fit={}), replace(job, seed=2)]
+    alone = run_jobs(jobs, Ledger(tmp_path / "a.jsonl"), tmp_path / "a", told=lambda _: None)
+    both = run_jobs(jobs, Ledger(tmp_path / "b.jsonl"), tmp_path / "b", parallel=2, told=lambda _: None)
+    for one, two in zip(alone, both, strict=True):
+        assert one["test"] == two["test"]
+        assert one["key"] == two["key"]
+
+
+def test_a_sample_says_its_error(job: Job, tmp_path: Path) -> None:
+    (line,) = run_jobs([replace(job, sample=40)], Ledger(tmp_path / "l"), tmp_path / "r", told=lambda _: None)
+    assert line["test"]["200"]["standard_errors"]["mrr"] > 0
+
+
+KILLED = """
+import sys
+from pathlib import Path
+from keat.experiments.job import Job
+from keat.experiments.ledger import Ledger
+from keat.experiments.runner import run_jobs
+file, folder = sys.argv[1], Path(sys.argv[2])
+job = Job("payments", file, "tgn", seed=1, config={"dim": 8, "neighbors": 3},
+          fit={"epochs": 12, "patience": 12, "lr": 1e-3})
+run_jobs([job], Ledger(folder / "ledger.jsonl"), folder / "runs")
+"""
+
+
+def test_a_killed_plan_loses_at_most_the_epoch_under_way(job: Job, file: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(file), str(tmp_path)])
+    metrics: list[Path] = []
+    while not metrics or metrics[0].read_text().count("\n") < 2:  # two epochs are kept
+        assert process.poll() is None, "it ended before it could be killed"
+        time.sleep(0.02)
+        metrics = list((tmp_path / "runs").glob("*/metrics.jsonl"))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = metrics[0].read_text().splitlines()[:2]
+    longer = replace(job, fit={**FAST, "epochs": 12, "patience": 12})
+    (line,) = run_jobs([longer], Ledger(tmp_path / "ledger.jsonl"), tmp_path / "runs", told=lambda _: None)
+    assert metrics[0].read_text().splitlines()[:2] == kept
+    (whole,) = run_jobs([longer], Ledger(tmp_path / "other.jsonl"), tmp_path / "other", told=lambda _: None)
+    assert (line["test"], line["loss"]) == (whole["test"], whole["loss"])
+
+
+def test_half_a_line_does_not_count(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    assert ledger.lines() == []
+    ledger.append({"key": "a"})
+    with ledger.path.open("a") as file:
+        file.write('{"key": "b", "te')
+    ledger.append({"key": "c"})
+    assert ledger.keys() == {"a", "c"}

@@ -1,0 +1,102 @@
+"""Statistics against scipy, and tables that say what was measured."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from keat.errors import InputError, UnknownNameError
+from keat.experiments.computed import COMPUTED
+from keat.experiments.recipe import Arm, Recipe, load_recipe, recipe_names
+from keat.experiments.statistics import paired_difference, spread
+from keat.experiments.tables import markdown, table_of
+from keat.models.registry import LINK_MODELS
+from keat.training.fit import FitConfig
+from keat.training.runs import configuration
+
+
+def test_paired_difference_is_a_paired_t_interval() -> None:
+    rng = np.random.default_rng(0)
+    ours, theirs = rng.random(6), rng.random(6)
+    found = paired_difference(dict(enumerate(ours)), dict(enumerate(theirs)))
+    interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert found is not None
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
+    assert found.mean == pytest.approx(np.mean(ours - theirs))
+    assert found.is_clear == (interval.low > 0 or interval.high < 0)
+
+
+def test_differences_are_taken_over_common_seeds() -> None:
+    found = paired_difference({1: 0.5, 2: 0.7}, {2: 0.6, 3: 0.9})
+    assert found is not None
+    assert (found.n, found.mean) == (1, pytest.approx(0.1))
+    assert math.isnan(found.low)
+    assert not found.is_clear
+    assert paired_difference({1: 0.5}, {2: 0.5}) is None
+
+
+def test_one_seed_has_no_spread() -> None:
+    assert str(spread([0.25])) == "0.2500"
+    assert str(spread([0.1, 0.3])) == f"0.2000 ± {np.std([0.1, 0.3], ddof=1):.4f}"
+
+
+def recipe() -> Recipe:
+    arms = (
+        Arm("EdgeBank", "edgebank", published={"d": 0.5}),
+        Arm("TGN", "tgn"),
+        Arm("KEAT", "keat-tgn", against="TGN"),
+    )
+    return Recipe("x", "X", "about", "mrr", ("d", "e"), arms, seeds=3, fit={"lr": 1e-3})
+
+
+def line_of(model: str, seed: int) -> dict[str, Any]:
+    value = {"edgebank": 0.4, "tgn": 0.5, "keat-tgn": 0.6}[model] + seed / 100
+    return {"val": {"mrr": value}, "test": {"200": {"mrr": value}}}
+
+
+def test_a_table_pairs_arms_by_seed() -> None:
+    plan = recipe().jobs({"d": "file"})
+    assert sum(job.model == "edgebank" for job in plan) == 1  # nothing random in a heuristic
+    table = table_of(recipe(), "d", [(job, line_of(job.model, job.seed)) for job in plan])
+    edgebank, tgn, keat = table["rows"]
+    assert (edgebank["seeds"], tgn["seeds"], keat["seeds"]) == (1, 3, 3)
+    assert keat["difference"].startswith("+0.1000")
+    assert keat["clear"]
+    text = markdown(table)
+    assert "| EdgeBank | 1 | 0.4100 | 0.4100 |  | 0.5000 |" in text
+    assert "**+0.1000" in text
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_names_what_exists(name: str) -> None:
+    found = load_recipe(name)
+    labels = [arm.label for arm in found.arms]
+    assert len(set(labels)) == len(labels)
+    for arm in found.arms:
+        assert arm.model in LINK_MODELS
+        FitConfig(**(found.fit | arm.fit))
+        if not arm.is_heuristic:
+            configuration(arm.model, **arm.config)
+        assert arm.against is None or arm.against in labels
+
+
+def test_bad_recipes_are_said_to_be(tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="table-link"):
+        load_recipe("table-lnk")
+    file = tmp_path / "mine.toml"
+    file.write_text("title = 'x'\n[[arms]]\nlabel = 'a'\n")
+    with pytest.raises(InputError, match="not one"):
+        load_recipe(str(file))
+    with pytest.raises(InputError, match="cannot be read"):
+        load_recipe(str(tmp_path / "absent.toml"))
+
+
+def test_parameter_counts_are_the_papers(tmp_path: Path) -> None:
+    rows = COMPUTED["table-params"].make({}, tmp_path / "x.png")["rows"]
+    assert [row["total"] for row in rows] == [row["paper's total"] for row in rows]
+    assert len(rows) == 5
