@@ -74,7 +74,7 @@ class PairTable:
 
 
 @compiled
-def _slot(keys: npt.NDArray[np.int64], key: np.int64) -> np.int64:
+def slot_of(keys: npt.NDArray[np.int64], key: np.int64) -> np.int64:
     """Where ``key`` is, or the empty slot where it belongs."""
     mask = len(keys) - 1
     mixed = np.uint64(key) * _MULTIPLIER
@@ -95,7 +95,7 @@ def _put(
     added = 0
     for i in range(len(src)):
         key = (np.int64(src[i]) << 32) | np.int64(dst[i])
-        slot = _slot(keys, key)
+        slot = slot_of(keys, key)
         if keys[slot] == _EMPTY:
             keys[slot] = key
             added += 1
@@ -116,5 +116,5 @@ def _get(
         high = np.int64(src[i]) << 32
         for j in range(found.shape[1]):
             key = high | np.int64(candidates[i, j])
-            slot = _slot(keys, key)
+            slot = slot_of(keys, key)
             found[i, j] = values[slot] if keys[slot] == key else missing

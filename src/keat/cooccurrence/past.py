@@ -1,0 +1,183 @@
+"""`KernelCooccurrence`: observes events, and tells what a source and a candidate have been to each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from keat.cooccurrence import columns
+from keat.cooccurrence.columns import Columns
+from keat.cooccurrence.observing import observe
+from keat.cooccurrence.pair_term import Numbers
+from keat.cooccurrence.paths import most_reached
+from keat.cooccurrence.reading import Events, Questions, Scales, Scratch, read_in_turn
+from keat.cooccurrence.tables import (
+    IN,
+    NODE_FIELDS,
+    NOW,
+    PAIR_FIELDS,
+    PAIRS,
+    empty_tables,
+    indexed,
+    with_room,
+)
+from keat.cooccurrence.widths import geometric_widths
+
+Ids = npt.NDArray[np.int32]
+Times = npt.NDArray[np.int64]
+OBSERVED_AT_ONCE = 1 << 16  # room is made for as many new pairs, so memory follows the pairs, not the events
+HOP_WIDTH = 4.0  # of the kernel on each leg of a path, in σ
+
+_NOTHING: tuple[Ids, Ids, Times] = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
+
+
+class KernelCooccurrence:
+    """Multi-scale kernel sums Σ_i exp(-(t - t_i)/σ_m) over past events
+
+    - of the pair, in either direction,
+    - of each node, as a source and as a destination,
+
+    with counts, ages, recency ranks, habits and two- and three-hop sums beside them (`columns`).
+
+    Memory is a row of 64 bytes and a few more for each pair that has met and O(K) for each node; an event
+    costs O(K), a question O(candidates) and a constant. No part is nodes × nodes.
+    """
+
+    def __init__(
+        self,
+        num_nodes: int,
+        sigma: float,
+        widths: npt.ArrayLike | None = None,  # in the unit of time; eight around σ if not given
+        *,
+        ring: int = 16,  # distinct partners remembered of each node, in each role
+        fanout: int = 8,  # of them, how many a path may go on to
+    ) -> None:
+        self.sigma, self.ring, self.fanout = sigma, ring, min(fanout, ring)
+        self.widths = geometric_widths(sigma) if widths is None else np.asarray(widths, dtype=np.float64)
+        self.columns = Columns(len(self.widths))
+        self.num_nodes = num_nodes
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget every event."""
+        self.tables = empty_tables(self.num_nodes, self.widths, self.ring)
+        self._make_scratch()
+
+    def _make_scratch(self) -> None:
+        """What reading marks and wipes for each question."""
+        nodes = len(self.tables.last)
+        self._scratch = Scratch(
+            rank=np.zeros(nodes, dtype=np.int32),
+            reached=np.zeros((nodes, 4), dtype=np.float32),
+            trail=np.zeros(most_reached(self.fanout), dtype=np.int32),
+        )
+
+    def make_room(self, nodes: int, pairs: int = 0) -> None:
+        """For nodes up to this many, and this many new pairs."""
+        had = len(self.tables.last)
+        self.tables = with_room(self.tables, nodes, int(self.tables.clock[PAIRS]) + pairs)
+        if len(self.tables.last) > had:
+            self._make_scratch()
+
+    # -- state -----------------------------------------------------------------------------------------
+
+    def observe(self, src: Ids, dst: Ids, t: Times) -> None:
+        """Consecutive events, never older than those before."""
+        for start in range(0, len(t), OBSERVED_AT_ONCE):
+            part = slice(start, start + OBSERVED_AT_ONCE)
+            self.make_room(_needed(src[part], dst[part]), len(t[part]))
+            observe(self.tables, *_frozen(src[part], dst[part], t[part]), 0, len(t[part]))
+
+    @property
+    def last_time(self) -> int:
+        return int(self.tables.clock[NOW])
+
+    def destinations(self) -> Ids:
+        """Nodes that have been destinations."""
+        return np.flatnonzero(self.tables.counts[:, IN]).astype(np.int32)
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything remembered; the hash table is made anew from the pairs."""
+        pairs = int(self.tables.clock[PAIRS])
+        kept = {name: getattr(self.tables, name) for name in ("clock", *NODE_FIELDS)}
+        kept |= {name: getattr(self.tables, name)[:pairs] for name in PAIR_FIELDS}
+        return {name: torch.from_numpy(array.copy()) for name, array in kept.items()}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        arrays = {name: tensor.cpu().numpy().copy() for name, tensor in state.items()}
+        slots = 1 << max(10, int(2 * len(arrays["pair"])).bit_length())
+        self.tables = indexed(self.tables._replace(**arrays), slots)
+        self._make_scratch()
+
+    # -- reading ---------------------------------------------------------------------------------------
+
+    def read(self, src: Ids, t: Times, candidates: Ids) -> Numbers:
+        """The numbers of candidates (C,) or (B, C) of sources (B,) at times (B,). Changes nothing."""
+        return self.read_in_turn(src, t, candidates, *_NOTHING)[0]
+
+    def read_in_turn(
+        self,
+        src: Ids,
+        t: Times,
+        candidates: Ids,
+        event_src: Ids,
+        event_dst: Ids,
+        event_t: Times,
+        event: int = 0,
+    ) -> tuple[Numbers, int]:
+        """The same, each question with those events observed that are strictly earlier, from number
+        ``event`` on; also returns the first event that no question came after. Times do not fall."""
+        rows, width = len(src), candidates.shape[-1]
+        upcoming = len(event_t) - event
+        self.make_room(_needed(src, candidates, event_src, event_dst), upcoming)
+        of_source = np.empty((rows, self.columns.source), dtype=np.float32)
+        of_pair = np.empty((rows, width, self.columns.pair), dtype=np.float32)
+        event = read_in_turn(
+            self.tables,
+            Events(*_frozen(event_src, event_dst, event_t)),
+            event,
+            Questions(*_frozen(src, t, candidates.ravel()), 0 if candidates.ndim == 1 else width, width),
+            self._scratch,
+            Scales(1.0 / self.sigma, 1.0 / (HOP_WIDTH * self.sigma), self.fanout),
+            of_source,
+            of_pair,
+        )
+        return Numbers(torch.from_numpy(of_source), torch.from_numpy(of_pair)), event
+
+    def describe(self, src: int, candidate: int, t: int) -> dict[str, float]:
+        """The numbers of one pair by name, as they are: sums and counts of events, ages in the unit of
+        time (infinite if never), ranks and shares."""
+        numbers = self.read(np.array([src], np.int32), np.array([t]), np.array([candidate], np.int32))
+        sums, single = columns.SOURCE_SUMS + columns.PAIR_SUMS, columns.SOURCE_SINGLE | columns.PAIR_SINGLE
+        kernels, source, pair = self.columns.kernels, numbers.source[0], numbers.pair[0, 0]
+        first, second = (len(part) * kernels for part in (columns.SOURCE_SUMS, columns.PAIR_SUMS))
+        told = dict(
+            zip(
+                [f"{name}, over {width:g}" for name in sums for width in self.widths],
+                torch.cat((source[:first], pair[:second])).tolist(),
+                strict=True,
+            )
+        )
+        values = torch.cat((source[first:], pair[second:])).tolist()
+        for (name, scale), value in zip(single.items(), values, strict=True):
+            age = scale is columns.AGE
+            told[name] = (float("inf") if value >= columns.NEVER else value * self.sigma) if age else value
+        return told
+
+
+def _needed(*ids: Ids) -> int:
+    return 1 + max(int(part.max(initial=-1)) for part in ids)
+
+
+def _frozen(
+    *arrays: *tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]],
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any]]:
+    """Contiguous read-only views: of one kind, so that the loops are compiled once."""
+    a, b, c = (np.ascontiguousarray(array).view() for array in arrays)
+    for view in (a, b, c):
+        view.flags.writeable = False
+    return a, b, c

@@ -1,0 +1,70 @@
+"""Two and three hops: whom do they share?
+
+    two hops     u – w – v        people who have met the same one, in either role
+    three hops   u → d ← w → v    where those went who went where u went; in a bipartite stream, where no
+                                  two-hop path joins a source and a destination, this is what they share
+
+A path weighs ∏ exp(-age of leg/σ). Walking outward from the source costs a constant for each question,
+however many candidates there are; what was reached is left in `reached` until it is wiped.
+"""
+
+from __future__ import annotations
+
+import math
+
+from keat.cooccurrence.tables import IN, NONE, OUT, Array, Tables
+from keat.state.compiled import compiled
+
+TWO, TWO_PATHS, THREE, THREE_PATHS = 0, 1, 2, 3  # columns of `reached`
+
+
+def most_reached(fanout: int) -> int:
+    """Nodes that one walk can reach at most."""
+    return 4 * fanout**2 + fanout**3
+
+
+@compiled
+def walk(tables: Tables, u: int, now: int, rate: float, fanout: int, reached: Array, trail: Array) -> int:
+    """Add up paths from u over the last ``fanout`` partners of each node; returns how many nodes are on
+    the trail. A path never turns back to where it came from."""
+    length = 0
+    for role in (OUT, IN):
+        for a in range(fanout):
+            d = tables.ring[u, role, a]
+            if d == NONE:
+                break
+            leg = math.exp(-(now - tables.ring_time[u, role, a]) * rate)
+            for role_of_d in (OUT, IN):
+                for b in range(fanout):
+                    w = tables.ring[d, role_of_d, b]
+                    if w == NONE:
+                        break
+                    if w == u:
+                        continue
+                    legs = leg * math.exp(-(now - tables.ring_time[d, role_of_d, b]) * rate)
+                    length = _reach(reached, trail, length, w, TWO, legs)
+                    if role == OUT and role_of_d == IN:
+                        for c in range(fanout):
+                            v = tables.ring[w, OUT, c]
+                            if v == NONE:
+                                break
+                            if v != d:
+                                path = legs * math.exp(-(now - tables.ring_time[w, OUT, c]) * rate)
+                                length = _reach(reached, trail, length, v, THREE, path)
+    return length
+
+
+@compiled
+def _reach(reached: Array, trail: Array, length: int, node: int, hops: int, weight: float) -> int:
+    if reached[node, TWO_PATHS] == 0 and reached[node, THREE_PATHS] == 0:
+        trail[length] = node
+        length += 1
+    reached[node, hops] += weight
+    reached[node, hops + 1] += 1
+    return length
+
+
+@compiled
+def wipe(reached: Array, trail: Array, length: int) -> None:
+    for k in range(length):
+        reached[trail[k]] = 0

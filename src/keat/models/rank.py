@@ -1,0 +1,142 @@
+"""keat-rank: what a source and a candidate have been to each other, into a small network. Nothing else.
+
+No embeddings, no attention: `KernelCooccurrence` keeps the past, `PairTerm` weighs it. An event costs a few
+multiply-adds, so the model is trained and asked with the freshest state there is, at every distinct time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
+from keat.cooccurrence.pair_term import Numbers
+from keat.errors import InputError
+from keat.events import EventStream, TimeUnit, humanize
+from keat.models.contract import LearnedLinkModel, Queries
+
+PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: what the caches hold
+
+
+@dataclass(frozen=True, slots=True)
+class RankConfig:
+    """``widths`` of the kernels: ``geometric`` (σ/1024 … 16 σ), ``learned`` (``learned`` of them, anywhere
+    between), or numbers of your own in the unit of time, as in ``60,3600,86400``."""
+
+    widths: str = "geometric"
+    learned: int = 4
+    hidden: int = 64
+    ring: int = 16  # distinct partners remembered of each node, in each role
+    fanout: int = 8  # of them, how many a two- or three-hop path goes on to
+
+
+class KeatRank(LearnedLinkModel):
+    """logit(u, v, t) = PairTerm(KernelCooccurrence of u and v at t)."""
+
+    name = "keat-rank"
+    trains_in_turn = True
+
+    def __init__(self, num_nodes: int, feature_dim: int, sigma: float, config: RankConfig) -> None:  # noqa: ARG002
+        super().__init__()
+        self.config, self.sigma = config, sigma
+        learned = config.learned if config.widths == "learned" else None
+        widths = _widths(config.widths, sigma)
+        self.past = KernelCooccurrence(num_nodes, sigma, widths, ring=config.ring, fanout=config.fanout)
+        self.term = PairTerm(widths, learned, config.hidden)
+
+    # -- state -----------------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        self.past.clear()
+
+    def observe(self, events: EventStream) -> None:
+        self.past.observe(events.src, events.dst, events.t)
+
+    def stream_state(self) -> dict[str, Tensor]:
+        return self.past.state()
+
+    def load_stream_state(self, state: dict[str, Tensor]) -> None:
+        self.past.load_state(state)
+
+    def last_time(self) -> int:
+        return self.past.last_time
+
+    def destinations(self) -> npt.NDArray[np.int32]:
+        return self.past.destinations()
+
+    # -- scores ----------------------------------------------------------------------------------------
+
+    def score(self, queries: Queries) -> Tensor:
+        return torch.cat(
+            [self._logits(self.past.read(p.src, p.t, p.candidates)) for p in self._parts(queries)]
+        )
+
+    def score_in_turn(self, queries: Sequence[Queries], events: EventStream) -> list[Tensor]:
+        merged, places = _merged(queries)
+        if merged is None:
+            return super().score_in_turn(queries, events)
+        logits, event = [], 0
+        for part in self._parts(merged):
+            numbers, event = self.past.read_in_turn(
+                part.src, part.t, part.candidates, events.src, events.dst, events.t, event
+            )
+            logits.append(self._logits(numbers))
+        self.observe(events[event:])
+        scores = torch.cat(logits)
+        return [scores] if len(queries) == 1 else [scores[place] for place in places]
+
+    def _parts(self, queries: Queries) -> Iterator[Queries]:
+        """In training all at once: gradients keep everything anyway."""
+        rows, width = queries.shape
+        step = max(1, rows if self.training else PAIRS_AT_ONCE // max(1, width))
+        for start in range(0, max(1, rows), step):
+            yield queries.rows(start, start + step)
+
+    def _logits(self, numbers: Numbers) -> Tensor:
+        logits: Tensor = self.term(numbers.to(self.device))
+        return logits
+
+    # -- explaining ------------------------------------------------------------------------------------
+
+    def widths(self) -> list[float]:
+        """Of the kernels in use, in the unit of time."""
+        return self.past.widths.tolist() if self.term.mix is None else self.term.mix.widths()
+
+    def remembers(self, unit: TimeUnit) -> str:
+        """The widths as a person would say them: "remembers about 1.3 min, 5.6 h and 3.7 days"."""
+        *most, last = [humanize(width, unit) for width in sorted(self.widths())]
+        return f"remembers about {', '.join(most)}{' and ' if most else ''}{last}"
+
+
+def _widths(widths: str, sigma: float) -> npt.NDArray[np.float64]:
+    if widths in ("geometric", "learned"):
+        return geometric_widths(sigma)
+    try:
+        own = np.array([float(width) for width in widths.split(",")])
+    except ValueError:
+        own = np.empty(0)
+    if len(own) == 0 or not (np.isfinite(own) & (own > 0)).all():
+        raise InputError(f"Widths must be 'geometric', 'learned' or positive numbers, not '{widths}'.")
+    return own
+
+
+def _merged(queries: Sequence[Queries]) -> tuple[Queries | None, list[npt.NDArray[np.int64]]]:
+    """Several lists of questions as one in the order of time, and where each list's are in it; nothing
+    where they cannot be stacked."""
+    if len(queries) == 1:
+        return queries[0], []
+    if any(part.shared or part.shape[1] != queries[0].shape[1] for part in queries):
+        return None, []
+    src, t, candidates = (
+        np.concatenate([getattr(part, name) for part in queries]) for name in ("src", "t", "candidates")
+    )
+    order = np.argsort(t, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    ends = np.cumsum([len(part.t) for part in queries])[:-1]
+    return Queries(src[order], t[order], candidates[order]), np.split(place, ends)

@@ -1,0 +1,83 @@
+"""From numbers to a logit: learned widths are exact mixtures, and the order of candidates means nothing."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
+from keat.cooccurrence.columns import AGE, NEVER, PAIR_SINGLE, SOURCE_SINGLE
+from keat.cooccurrence.pair_term import Numbers
+from keat.cooccurrence.widths import LearnedWidths
+
+
+def observed(widths: np.ndarray) -> KernelCooccurrence:
+    rng = np.random.default_rng(0)
+    past = KernelCooccurrence(20, 50.0, widths)
+    past.observe(
+        rng.integers(0, 20, 400).astype(np.int32),
+        rng.integers(0, 20, 400).astype(np.int32),
+        np.sort(rng.integers(0, 1000, 400)),
+    )
+    return past
+
+
+def numbers_of(past: KernelCooccurrence) -> Numbers:
+    nodes = np.arange(20, dtype=np.int32)
+    return past.read(nodes[:6], np.full(6, 1010), nodes)
+
+
+def test_geometric_widths_surround_sigma() -> None:
+    widths = geometric_widths(80_000.0)
+    assert 80_000.0 in widths
+    assert np.allclose(widths[1:] / widths[:-1], 4.0)
+
+
+def test_sums_of_a_learned_kernel_are_exact() -> None:
+    """Mixing the grid's sums equals summing the mixed kernel over all events."""
+    grid, ages = np.array([1.0, 4.0, 16.0, 64.0]), torch.tensor([0.5, 3.0, 20.0, 100.0], dtype=torch.float64)
+    mix = LearnedWidths(grid, 3).double()
+    kernels = torch.exp(-ages[:, None] / torch.from_numpy(grid))  # (events, M)
+    psi = kernels @ mix.weights().T
+    torch.testing.assert_close(mix(kernels.sum(dim=0)), psi.sum(dim=0))
+    for width, j in zip(mix.widths(), range(3), strict=True):
+        at_width = torch.exp(-width / torch.from_numpy(grid)) @ mix.weights()[j]
+        assert at_width.item() == pytest.approx(1 / math.e, rel=1e-6)
+
+
+def test_learned_widths_move_towards_what_pays() -> None:
+    torch.manual_seed(0)
+    numbers = numbers_of(observed(geometric_widths(50.0)))
+    term = PairTerm(geometric_widths(50.0), learned=2)
+    assert term.mix is not None
+    before = term.mix.place.detach().clone()
+    term(numbers).logsumexp(dim=1).sum().backward()
+    assert term.mix.place.grad is not None
+    assert (term.mix.place.grad != 0).all()
+    torch.optim.SGD(term.parameters(), lr=0.1).step()
+    assert not torch.equal(before, term.mix.place)
+
+
+@pytest.mark.parametrize("learned", [None, 3])
+def test_a_logit_depends_on_its_own_pair_only(learned: int | None) -> None:
+    torch.manual_seed(0)
+    widths = geometric_widths(50.0)
+    numbers, term = numbers_of(observed(widths)), PairTerm(widths, learned)
+    together = term(numbers)
+    assert together.shape == (6, 20)
+    order = torch.randperm(20)
+    torch.testing.assert_close(term(Numbers(numbers.source, numbers.pair[:, order])), together[:, order])
+    torch.testing.assert_close(
+        term(Numbers(numbers.source[2:3], numbers.pair[2:3, 7:8]))[0, 0], together[2, 7]
+    )
+
+
+def test_what_the_network_sees_stays_small() -> None:
+    """Whatever the counts and ages, each scaled number is within a few units of 0."""
+    for scale in (SOURCE_SINGLE | PAIR_SINGLE).values():
+        largest = NEVER if scale is AGE else 1e5
+        assert 0 < scale.gain * math.log1p(scale.inner * largest) < 20
+    assert AGE.gain * math.log1p(AGE.inner * NEVER) < 4

@@ -1,0 +1,128 @@
+"""keat-rank: the freshest state at full speed, the same by every road, and it learns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import keat.models.rank as rank_module
+from keat.errors import InputError
+from keat.events import EventStream
+from keat.models.contract import LinkModel, Queries
+from keat.models.rank import KeatRank, RankConfig
+
+NODES = 15
+
+
+def make_stream(seed: int, events: int = 200) -> EventStream:
+    rng = np.random.default_rng(seed)
+    return EventStream.from_arrays(
+        rng.integers(0, NODES, events),
+        rng.integers(0, NODES, events),
+        np.sort(rng.integers(0, 90, events)),
+        num_nodes=NODES,
+    )
+
+
+def make_model(seed: int = 0, config: RankConfig | None = None) -> KeatRank:
+    torch.manual_seed(seed)
+    return KeatRank(NODES, 0, 10.0, config or RankConfig()).eval()
+
+
+def everyone() -> np.ndarray:
+    return np.arange(NODES, dtype=np.int32)
+
+
+@pytest.mark.parametrize("lists", ["one shared", "one own", "two own", "two shared"])
+def test_in_turn_equals_the_plain_loop(lists: str) -> None:
+    stream, rng = make_stream(1), np.random.default_rng(1)
+    history, block = stream[:100], stream[100:]
+    own = Queries(block.src, block.t, rng.integers(0, NODES, (len(block), 3)).astype(np.int32))
+    half = own.rows(0, 40)
+    shared = Queries(block.src, block.t, everyone())
+    queries = {
+        "one shared": [shared],
+        "one own": [own],
+        "two own": [own, half],
+        "two shared": [shared, own],
+    }[lists]
+    quick, plain = make_model(), make_model()
+    for model in (quick, plain):
+        model.observe(history)
+    with torch.no_grad():
+        ours, wanted = quick.score_in_turn(queries, block), LinkModel.score_in_turn(plain, queries, block)
+        for a, b in zip(ours, wanted, strict=True):
+            torch.testing.assert_close(a, b)
+        later = Queries(everyone(), np.full(NODES, 100), everyone())
+        torch.testing.assert_close(quick.score(later), plain.score(later))
+
+
+def test_pieces_of_evaluation_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = make_stream(2)
+    queries = Queries(stream.src[100:], stream.t[100:], everyone())
+    scores = []
+    for at_once in (1 << 20, 40):
+        monkeypatch.setattr(rank_module, "PAIRS_AT_ONCE", at_once)
+        model = make_model()
+        model.observe(stream[:100])
+        with torch.no_grad():
+            scores.append(model.score_in_turn([queries], stream[100:])[0])
+    torch.testing.assert_close(scores[0], scores[1])
+
+
+def test_state_of_a_checkpoint_goes_on_the_same() -> None:
+    stream = make_stream(3)
+    one, other = make_model(), make_model()
+    one.observe(stream[:120])
+    other.load_stream_state(one.stream_state())
+    ask = Queries(everyone(), np.full(NODES, 95), everyone())
+    for model in (one, other):
+        model.observe(stream[120:])
+    assert torch.equal(one.score(ask), other.score(ask))
+    assert other.last_time() == int(stream.t[-1])
+    assert set(other.destinations()) == set(stream.dst)
+
+
+@pytest.mark.parametrize("widths", ["geometric", "learned", "2,20"])
+def test_it_learns_that_sources_return(widths: str) -> None:
+    """Each source goes on where it was, but for one event in ten; a few steps suffice to rank that first."""
+    rng = np.random.default_rng(0)
+    src = rng.integers(0, 5, 600)
+    where, dst = rng.integers(5, NODES, 5), []
+    for u in src:
+        if rng.random() < 0.1:
+            where[u] = rng.integers(5, NODES)
+        dst.append(where[u])
+    stream = EventStream.from_arrays(src, dst, np.arange(600) * 3, num_nodes=NODES)
+    model = make_model(config=RankConfig(widths=widths)).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(3):
+        model.reset()
+        for block in stream[:400].blocks(50):
+            (logits,) = model.score_in_turn([Queries(block.src, block.t, everyone())], block)
+            loss = torch.nn.functional.cross_entropy(logits, torch.from_numpy(block.dst).long())
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+    model.eval()
+    test = stream[400:]
+    with torch.no_grad():
+        (logits,) = model.score_in_turn([Queries(test.src, test.t, everyone())], test)
+    assert (logits.argmax(dim=1).numpy() == test.dst).mean() > 0.8
+
+
+def test_widths_in_human_units() -> None:
+    model = make_model(config=RankConfig(widths="60,21600,777600"))
+    assert model.remembers("s") == "remembers about 1 min, 6 h and 9 days"
+    learned = make_model(config=RankConfig(widths="learned", learned=2))
+    assert len(learned.widths()) == 2
+    assert min(model.widths()) == 60.0
+
+
+@pytest.mark.parametrize("widths", ["", "wide", "60,-1", "60,inf"])
+def test_widths_that_are_none(widths: str) -> None:
+    with pytest.raises(InputError, match="Widths must be"):
+        make_model(config=replace(RankConfig(), widths=widths))
