@@ -1,0 +1,80 @@
+"""What the authors' `test.py` measures: a trained TGN evaluated with its neighbour table emptied.
+
+The released script fills the table of past events, then resets it, then loads the checkpoint, whose memory is
+the one after validation, and scores validation and test from there (spec 9.1). So at the first question
+
+- no node has a neighbour, and every neighbour it gets is one of the events being evaluated;
+- those events are numbered from 0 again, so their times and features are looked up among the first events of
+  the *training* split: the ages are about the length of the data, and ψ of them is nearly 0;
+- memory went through one GRU step with an empty message, and every last update is 0.
+
+`AsReleased` puts a model into that state. It is here to see how much of a published gain remains without it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from keat.datasets.loading import Dataset
+from keat.errors import InputError
+from keat.events import EventStream
+from keat.models.contract import LinkModel, Queries
+from keat.models.tgn import TGN
+from keat.state.gru import update_without_message
+from keat.state.tensors import as_tensor
+from keat.tasks.link import LinkTask
+from keat.training.evaluate import continue_evaluation
+from keat.training.runs import open_run
+
+
+class AsReleased(LinkModel):
+    """A TGN as the released script evaluates it."""
+
+    name = "tgn as released"
+
+    def __init__(self, model: TGN, train: EventStream) -> None:
+        self.model, self.train_events, self.observed = model.eval(), train, 0
+        self.reset()
+
+    def reset(self) -> None:
+        """Into the state the script starts from; the memory stays."""
+        model = self.model
+        model.recent.clear()
+        model.log.clear()
+        with torch.no_grad():
+            model.memory.memory = update_without_message(model.memory.gru, model.memory.memory)
+        model.memory.last_update.zero_()
+        model.train(False)  # forgets what was computed from the state before
+        self.observed = 0
+
+    def score(self, queries: Queries) -> Tensor:
+        return self.model.score(queries)
+
+    def observe(self, events: EventStream) -> None:
+        """Events are what they are to the memory; attention looks their times and features up elsewhere."""
+        first, log = self.observed, self.model.log
+        self.model.observe(events)
+        self.observed += len(events)
+        if self.observed > len(self.train_events):
+            raise InputError("There are more events to evaluate than the training split has.")
+        instead = self.train_events[first : self.observed]
+        log.t[first : self.observed] = as_tensor(instead.t)
+        log.features[first : self.observed] = as_tensor(instead.features)
+
+
+def evaluate_as_released(folder: Path, data: Dataset, val: LinkTask, test: LinkTask) -> dict[str, Any]:
+    """Metrics of a TGN run, soundly and as released, the latter validation first, then test."""
+    model, _, _ = open_run(folder)
+    if not isinstance(model, TGN):
+        raise InputError(f"{folder} holds a {model.name}; the released script evaluates TGN.")
+    sound = continue_evaluation(model, test).metrics
+    model, _, _ = open_run(folder)
+    released = AsReleased(model, data.train)
+    found = {
+        part: continue_evaluation(released, task).metrics for part, task in (("val", val), ("test", test))
+    }
+    return {"test": sound, "val as released": found["val"], "test as released": found["test"]}

@@ -1,0 +1,55 @@
+"""The released evaluation, against what it is said to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from keat.datasets.loading import Dataset
+from keat.datasets.payments import simulate_payments
+from keat.experiments.as_released import AsReleased, evaluate_as_released
+from keat.models.tgn import TGN, TGNConfig
+from keat.tasks.making import make_task
+from keat.training.fit import FitConfig
+from keat.training.runs import open_run, train_run
+
+CONFIG = TGNConfig(kernel="laplacian", dim=8, neighbors=4)
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return Dataset(simulate_payments(2_000, seed=4))
+
+
+@pytest.fixture(scope="module")
+def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "run"
+    train_run("keat-tgn", data, folder, CONFIG, FitConfig(epochs=1, lr=1e-3))
+    return folder
+
+
+def test_neighbours_are_events_evaluated_with_times_of_training(data: Dataset, folder: Path) -> None:
+    model, _, _ = open_run(folder)
+    assert isinstance(model, TGN)
+    before = model.memory.memory.clone()
+    released = AsReleased(model, data.train)
+    assert (model.recent.ring == -1).all()
+    assert (model.memory.last_update == 0).all()
+    assert not torch.equal(model.memory.memory, before)
+    released.observe(data.val[:50])
+    released.observe(data.val[50:80])
+    assert model.log.t[:80].tolist() == data.train.t[:80].tolist()
+    assert model.log.src[:80].tolist() == data.val.src[:80].tolist()
+    nodes = torch.from_numpy(data.val.src[:80]).long()
+    assert (model.memory.last_update[nodes] >= data.val.t[0]).all()  # memory knows the true times
+    _, attention = model.explain(nodes.unique())
+    assert attention.psi.max() < 1e-3  # ages are nearly the length of the data
+
+
+def test_both_ways_of_evaluating_are_told(data: Dataset, folder: Path) -> None:
+    val, test = make_task(data, "val"), make_task(data, "test")
+    found = evaluate_as_released(folder, data, val, test)  # type: ignore[arg-type]
+    assert found.keys() == {"test", "val as released", "test as released"}
+    assert found["test"] != found["test as released"]
