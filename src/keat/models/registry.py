@@ -21,6 +21,8 @@ from keat.models.heuristics import (
     LocalGlobalRecency,
     PopTrack,
 )
+from keat.models.node_head import NodeHead
+from keat.models.rank import KeatRank, RankConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
@@ -72,6 +74,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "keat-graphmixer": Architecture(
         GraphMixer, GraphMixerConfig(kernel="laplacian"), "GraphMixer whose evidence fades with age"
     ),
+    "keat-rank": Architecture(KeatRank, RankConfig(), "fading sums of who met whom, into a small network"),
 }
 
 
@@ -84,6 +87,25 @@ def build_model(train: EventStream, config: Any, seed: int = 0) -> Any:
     return model.eval()
 
 
+def build_node_model(train: EventStream, config: Any, seed: int = 0) -> NodeHead:
+    """A model of node properties: the configuration's model embeds, a head with fresh parameters reads."""
+    if train.node_labels is None:
+        raise InputError(f"A node model needs node labels over time, and {train.name} has none.")
+    return add_head(build_model(train, config, seed), NodeHead, train.node_labels.num_classes, seed=seed)
+
+
+def add_head(
+    encoder: LearnedLinkModel, kind: type[NodeHead], size: int, *, frozen: bool = False, seed: int = 0
+) -> NodeHead:
+    """A head with fresh parameters on a model's embeddings; ``size`` is that of the head."""
+    if type(encoder).embeddings is LearnedLinkModel.embeddings:
+        raise InputError(f"{encoder.name} scores pairs and embeds no single node, so it has no node tasks.")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        head = kind(encoder, size, frozen=frozen)
+    return head.eval()
+
+
 def kind_of(config: Any) -> type[Any]:
     """The class a configuration belongs to."""
     return next(entry.kind for entry in ARCHITECTURES.values() if type(entry.config) is type(config))
@@ -91,6 +113,15 @@ def kind_of(config: Any) -> type[Any]:
 
 def _untrained(entry: Architecture) -> Callable[[EventStream], LinkModel]:
     return lambda train: build_model(train, entry.config)
+
+
+def _untrained_head(entry: Architecture) -> Callable[[EventStream], NodeModel]:
+    return lambda train: build_node_model(train, entry.config)
+
+
+def embeds_nodes(entry: Architecture) -> bool:
+    """Whether a model has embeddings of single nodes, which a head for node tasks can read."""
+    return entry.kind.embeddings is not LearnedLinkModel.embeddings
 
 
 LINK_MODELS: dict[str, LinkEntry] = {
@@ -113,6 +144,11 @@ NODE_MODELS: dict[str, NodeEntry] = {
     "moving-average": NodeEntry(
         _forecast(MovingAverage), "a running mean of the node's labels", heuristic=True
     ),
+    **{
+        name: NodeEntry(_untrained_head(entry), f"{entry.about}; a head on its embeddings", heuristic=False)
+        for name, entry in ARCHITECTURES.items()
+        if embeds_nodes(entry)
+    },
 }
 
 

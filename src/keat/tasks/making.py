@@ -21,7 +21,7 @@ from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.negatives import sample_negatives
-from keat.tasks.node_property import NodeProperty
+from keat.tasks.node_property import NodeProperty, Protocol
 from keat.tasks.pair_negatives import pair_negatives
 
 TaskKind = Literal["link-ranking", "link-classification", "node-property"]
@@ -47,6 +47,7 @@ def make_task(
     number: int | None = None,
     seed: int = 42,
     trust_pickle: bool = False,
+    protocol: Protocol = "strict",
 ) -> LinkRanking | LinkClassification | NodeProperty:
     """The task of a split. What is not given is the dataset's own protocol, or for your own data:
     rank among all destinations if there are at most 12,000, else among 100 drawn as TGB draws them."""
@@ -55,7 +56,7 @@ def make_task(
         raise unknown_name("task", kind, TASKS)
     part, history = dataset.part(split), dataset.before(split)
     if kind == "node-property":
-        return _node_property(dataset, part)
+        return _node_property(dataset, split, protocol)
     if kind == "link-classification":
         strategy: str = negatives or "random"
         _require_strategy(kind, strategy)
@@ -224,14 +225,27 @@ def _digest(train: EventStream, part: EventStream, catalogue: npt.NDArray[np.int
     return digest.hexdigest()
 
 
-def _node_property(dataset: Dataset, part: EventStream) -> NodeProperty:
+def training_labels(task: NodeProperty) -> NodeProperty:
+    """The node property task of the training split, given that of the validation split."""
+    return NodeProperty(task.events, task.labels, 0, task.first, protocol=task.protocol, parts=task.parts[:2])
+
+
+def _node_property(dataset: Dataset, split: Literal["val", "test"], protocol: Protocol) -> NodeProperty:
     """Labels of the split: those at or after the last time of what came before, and before its own last
     time. (TGB asks for a label once the edges have passed its time.)"""
     labels = dataset.stream.node_labels
     if labels is None:
-        raise InputError(f"{dataset.name} has no node labels over time, so there is nothing to predict.")
+        raise InputError(
+            f"{dataset.name} has no node labels over time, so there is nothing to predict; make them of its "
+            "events with --period, or label_by_period in Python."
+        )
+    part = dataset.part(split)
     begin = dataset.stream.t[part.offset - 1]
     first, last = np.searchsorted(labels.t, [begin, part.t[-1]])
     if first == last:
-        raise InputError(f"No node label of {dataset.name} falls into this split.")
-    return NodeProperty(dataset.stream, labels, int(first), int(last))
+        raise InputError(
+            f"No node label of {dataset.name} falls into the {split} split; a shorter period has more labels."
+        )
+    parts = [0, dataset.val.offset, dataset.test.offset, len(dataset.stream)]
+    parts = parts[: 3 if split == "val" else 4]
+    return NodeProperty(dataset.stream, labels, int(first), int(last), protocol=protocol, parts=parts)

@@ -52,19 +52,21 @@ def classification_metrics(
     value is the one that says whether a single threshold would work.
     """
     starts = range(0, len(positive), batch)
-    per_batch = np.array([_ap_and_auc(positive[s : s + batch], negative[s : s + batch]) for s in starts])
-    ap, auc = _ap_and_auc(positive, negative)
+    per_batch = np.array([_of_pairs(positive[s : s + batch], negative[s : s + batch]) for s in starts])
+    ap, auc = _of_pairs(positive, negative)
     batch_ap, batch_auc = per_batch.mean(axis=0)
     return {"ap": ap, "auc": auc, "ap_batch_mean": float(batch_ap), "auc_batch_mean": float(batch_auc)}
 
 
-def _ap_and_auc(
-    positive: npt.NDArray[np.floating], negative: npt.NDArray[np.floating]
-) -> tuple[float, float]:
+def _of_pairs(positive: npt.NDArray[np.floating], negative: npt.NDArray[np.floating]) -> tuple[float, float]:
+    truth = np.arange(len(positive) + len(negative)) < len(positive)
+    return ap_and_auc(truth, np.concatenate((positive, negative)))
+
+
+def ap_and_auc(truth: npt.NDArray[np.bool_], scores: npt.NDArray[np.floating]) -> tuple[float, float]:
+    """Average precision and area under the ROC curve."""
     from sklearn.metrics import average_precision_score, roc_auc_score  # a second to import: only when used
 
-    truth = np.concatenate((np.ones(len(positive)), np.zeros(len(negative))))
-    scores = np.concatenate((positive, negative))
     return float(average_precision_score(truth, scores)), float(roc_auc_score(truth, scores))
 
 

@@ -107,6 +107,11 @@ def load_best(folder: Path, model: Checkpointed) -> None:
     model.load_stream_state(_part(tensors, "state."))
 
 
+def load_parameters(folder: Path, model: Checkpointed) -> None:
+    """Parameters of the best epoch alone; the state stays empty."""
+    model.load_state_dict(_part(load_tensors(folder / "best.safetensors"), "model."))
+
+
 def read_description(folder: Path) -> dict[str, Any]:
     """What a run is; a clear error where the folder is not one."""
     try:

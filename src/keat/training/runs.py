@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError, unknown_name
 from keat.events import IdMap
 from keat.events.fingerprint import fingerprint
-from keat.models.contract import LearnedLinkModel
 from keat.models.registry import ARCHITECTURES, build_model
 from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
@@ -24,6 +23,7 @@ from keat.training.checkpoint import Run, load_best, read_description
 from keat.training.evaluate import Evaluation, Progress, continue_evaluation, evaluate
 from keat.training.fit import EpochReport, FitConfig, Watcher, fit
 from keat.training.lessons import LinkLessons
+from keat.training.node_runs import NodeTask, node_lessons, node_model, open_head
 
 
 def configuration(name: str, **changes: Any) -> Any:
@@ -38,6 +38,26 @@ def configuration(name: str, **changes: Any) -> Any:
     return replace(config, **given)
 
 
+def settings_of(name: str, given: Sequence[str]) -> dict[str, Any]:
+    """Settings typed as NAME=VALUE, each with the type its default has."""
+    if name not in ARCHITECTURES:
+        raise unknown_name("trainable model", name, ARCHITECTURES)
+    config, found = ARCHITECTURES[name].config, {}
+    known = {setting.name: getattr(config, setting.name) for setting in fields(config)}
+    for item in given:
+        key, equals, text = item.partition("=")
+        if not equals:
+            raise InputError(f"--set wants NAME=VALUE, not '{item}'.")
+        if key not in known:
+            raise unknown_name(f"setting of {name}", key, known)
+        kind = type(known[key])
+        try:
+            found[key] = {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
+        except (ValueError, KeyError):
+            raise InputError(f"{key} is a {kind.__name__}, and '{text}' is not one.") from None
+    return found
+
+
 def train_run(
     name: str,
     data: Dataset,
@@ -45,17 +65,28 @@ def train_run(
     config: Any,
     fitting: FitConfig,
     *,
-    task: LinkTask | None = None,
+    task: LinkTask | NodeTask | None = None,
     resume: bool = False,
     device: str = "cpu",
     watchers: Sequence[Watcher] = (),
+    encoder: Path | None = None,
+    labels: dict[str, Any] | None = None,
 ) -> list[EpochReport]:
     """Train ``name`` on the training split, choose the epoch by ``task``, keep all in ``folder``. The task
-    is of the validation split; unless another is given, ranking."""
+    is of the validation split; unless another is given, ranking.
+
+    For node tasks, ``encoder`` may be a run whose model is used as it is, so that only a head is trained, and
+    ``labels`` says how the labels were made; it is kept with the run."""
     if task is None:
-        task = make_task(data, "val", kind="link-ranking")  # type: ignore[assignment]
+        task = make_task(data, "val", kind="link-ranking")
         assert isinstance(task, LinkTask)
-    model = build_model(data.train, config, fitting.seed).to(device)
+    model: Any = build_model(data.train, config, fitting.seed)
+    if isinstance(task, LinkTask):
+        about: dict[str, Any] = {"task": {"kind": task.kind, "negatives": task.strategy, "asked": len(task)}}
+    else:
+        model, about = node_model(model, task, config, fitting.seed, encoder)
+        about["labels"] = labels
+    model = model.to(device)
     limits = {key: getattr(fitting, key) for key in ("epochs", "patience")}
     description = {
         "keat": keat.__version__,
@@ -63,7 +94,7 @@ def train_run(
         "config": asdict(config),
         "fit": {key: value for key, value in asdict(fitting).items() if key not in limits},
         "limits": limits,
-        "task": {"kind": task.kind, "negatives": task.strategy, "asked": len(task)},
+        **about,
         "sigma": model.sigma,
         "unit": data.stream.unit,
         "num_nodes": data.stream.num_nodes,
@@ -71,6 +102,8 @@ def train_run(
         "data": {"name": data.name, "events": len(data.stream), "fingerprint": fingerprint(data.stream)},
     }
     run = Run(folder, description, data.stream.ids, resume=resume)
+    if not isinstance(task, LinkTask):
+        return fit(model, node_lessons(task, data, fitting.batch_size), task, fitting, run, watchers)
     lessons = LinkLessons(
         data,
         fitting.batch_size,
@@ -83,16 +116,19 @@ def train_run(
     return fit(model, lessons, task, fitting, run, watchers)
 
 
-def open_run(folder: Path, device: str = "cpu") -> tuple[LearnedLinkModel, dict[str, Any], IdMap]:
-    """The best model of a run with the state it had after validation, what the run was, and its ids."""
+def open_run(folder: Path, device: str = "cpu") -> tuple[Any, dict[str, Any], IdMap]:
+    """The best model of a run with the state it had after validation, what the run was, and its ids. It is a
+    `LearnedLinkModel`, or a `NodeHead` where the run's description has a ``head``."""
     description = read_description(folder)
     if description["model"] not in ARCHITECTURES:
         raise unknown_name("model of the run", description["model"], ARCHITECTURES)
     entry = ARCHITECTURES[description["model"]]
     config = type(entry.config)(**description["config"])
-    model = entry.kind(
+    model: Any = entry.kind(
         description["num_nodes"], description["feature_dim"], description["sigma"], config
     ).eval()
+    if "head" in description:
+        model = open_head(model, description["head"])
     load_best(folder, model)
     return model.to(device), description, IdMap.load(folder / "ids.parquet")
 
@@ -100,7 +136,7 @@ def open_run(folder: Path, device: str = "cpu") -> tuple[LearnedLinkModel, dict[
 def evaluate_run(
     folder: Path,
     data: Dataset,
-    task: LinkTask,
+    task: LinkTask | NodeTask,
     split: str,
     *,
     refresh: int = TGB_BATCH,

@@ -1,0 +1,101 @@
+"""Node models on top of a link model: its embeddings, and a head that reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from keat.events import EventStream, NodeLabels
+from keat.models.contract import LearnedLinkModel, LearnedNodeModel, NodeQueries
+from keat.state.tensors import as_tensor
+
+
+class NodeHead(LearnedNodeModel):
+    """logits_n(t) = W₂ ReLU(W₁ z_n(t) + b₁) + b₂, z from any model that embeds nodes.
+
+    A ``frozen`` encoder keeps the parameters it came with and is never in training mode; only the head
+    learns.
+    """
+
+    name = "node head"
+
+    def __init__(self, encoder: LearnedLinkModel, outputs: int, *, frozen: bool = False) -> None:
+        super().__init__()
+        self.encoder, self.frozen, self.sigma = encoder, frozen, encoder.sigma
+        self.head = nn.Sequential(
+            nn.Linear(self._input_dim(), encoder.embedding_dim),
+            nn.ReLU(),
+            nn.Linear(encoder.embedding_dim, outputs),
+        )
+        if frozen:
+            encoder.requires_grad_(False)
+
+    def _input_dim(self) -> int:
+        return self.encoder.embedding_dim
+
+    def train(self, mode: bool = True) -> Self:
+        self.training = mode
+        self.head.train(mode)
+        self.encoder.train(mode and not self.frozen)
+        return self
+
+    def score(self, queries: NodeQueries) -> Tensor:
+        with torch.set_grad_enabled(self.training):
+            logits: Tensor = self.head(self._read(queries))
+            return logits
+
+    def _read(self, queries: NodeQueries) -> Tensor:
+        return self._embed(queries.node, queries.t)
+
+    def _embed(self, nodes: npt.NDArray[np.int32], t: npt.NDArray[np.int64]) -> Tensor:
+        return self.encoder.embeddings(as_tensor(nodes, self.device).long(), as_tensor(t, self.device))
+
+    def observe(self, events: EventStream) -> None:
+        self.encoder.observe(events)
+
+    def observe_labels(self, labels: NodeLabels) -> None:
+        """Labels are learned from; the state is made of events alone."""
+
+    def reset(self) -> None:
+        self.encoder.reset()
+
+    def reserve(self, events: int) -> None:
+        self.encoder.reserve(events)
+
+    def stream_state(self) -> dict[str, Tensor]:
+        return self.encoder.stream_state()
+
+    def load_stream_state(self, state: dict[str, Tensor]) -> None:
+        self.encoder.load_stream_state(state)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EventQueries(NodeQueries):
+    """B events that are about to be observed: ``node[i]`` meets ``other[i]`` at ``t[i]``. Is this one it?"""
+
+    other: npt.NDArray[np.int32]  # (B,)
+    features: npt.NDArray[np.float32]  # (B, d)
+
+
+class EventHead(NodeHead):
+    """logit of an event's label from both ends before it, and from what the event itself says: the head
+    reads [z_src(t) ‖ z_dst(t) ‖ features]."""
+
+    name = "event head"
+
+    def __init__(self, encoder: LearnedLinkModel, feature_dim: int, *, frozen: bool = False) -> None:
+        self.feature_dim = feature_dim
+        super().__init__(encoder, 1, frozen=frozen)
+
+    def _input_dim(self) -> int:
+        return 2 * self.encoder.embedding_dim + self.feature_dim
+
+    def _read(self, queries: NodeQueries) -> Tensor:
+        assert isinstance(queries, EventQueries)
+        both = self._embed(np.concatenate((queries.node, queries.other)), np.tile(queries.t, 2))
+        return torch.cat((*both.chunk(2), as_tensor(queries.features, self.device)), dim=1)

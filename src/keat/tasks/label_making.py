@@ -1,0 +1,144 @@
+"""keat's own labels: any stream becomes a node property task, and labels of nodes become labels of events."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from keat.datasets.loading import Dataset
+from keat.errors import InputError, Notice
+from keat.events import EventStream, NodeLabels
+from keat.events.units import SECONDS_PER, TimeUnit
+
+PERIODS = {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0, "week": 604_800.0, "year": SECONDS_PER["year"]}
+
+
+def label_by_period(
+    data: Dataset, period: str | int, *, weight: int | None = None, undirected: bool = False
+) -> Dataset:
+    """Time is cut into periods, and a node's label is how it will divide its next period: the share of each
+    destination in the weight of the node's events, as TGB made its node property sets.
+
+        y_n(p)[v] = Σ weight of events n → v in period p  /  Σ weight of events n → · in period p
+
+    It is asked about at the last moment before p, of the nodes that are active in p, and becomes known when
+    p is over. A class is a node: class v is node v.
+
+    - ``period``: minute, hour, day, week, year, or a whole number in the stream's own unit;
+    - ``weight``: which feature is the weight; the model is then shown log(1 + weight). None: each event
+      counts 1;
+    - ``undirected``: an event counts for both of its ends.
+
+    Events of a node with itself are left out of the stream.
+    """
+    length = period_length(period, data.stream.unit)
+    stream = _without_loops(data.stream)
+    shares = np.ones(len(stream), dtype=np.float64)
+    if weight is not None:
+        shares = _weights(stream, weight)
+        features = stream.features.copy()
+        features[:, weight] = np.log1p(shares)
+        stream = replace(stream, features=features)
+    node, cls, number = stream.src, stream.dst, stream.t // length
+    if undirected:
+        node, cls = np.concatenate((node, cls)), np.concatenate((cls, node))
+        number, shares = np.tile(number, 2), np.tile(shares, 2)
+    kept = (shares > 0) & (number > number.min())  # nothing is known before the first period
+    labels = _shares(number[kept], node[kept], cls[kept], shares[kept], length, int(cls.max()) + 1)
+    if len(labels) == 0:
+        raise InputError(f"{stream.name} spans less than two periods of {period}; choose a shorter --period.")
+    return Dataset(replace(stream, node_labels=labels))
+
+
+def period_length(period: str | int, unit: TimeUnit) -> int:
+    """A period in a stream's own unit."""
+    if isinstance(period, str) and period in PERIODS:
+        length = PERIODS[period] / SECONDS_PER[unit]
+        if length < 1:
+            raise InputError(
+                f"A {period} is shorter than the stream's unit, {unit}; choose a longer --period."
+            )
+        return round(length)
+    try:
+        length = int(period)
+    except ValueError:
+        length = 0
+    if length < 1:
+        raise InputError(
+            f"'{period}' is not a period; use {', '.join(PERIODS)}, or a whole number of the stream's unit."
+        )
+    return length
+
+
+def _without_loops(stream: EventStream) -> EventStream:
+    keep = stream.src != stream.dst
+    if keep.all():
+        return stream
+    warnings.warn(
+        f"{len(keep) - np.count_nonzero(keep):,} events of {stream.name} join a node with itself and are "
+        "left out.",
+        Notice,
+        stacklevel=4,
+    )
+    columns: dict[str, Any] = {name: getattr(stream, name)[keep] for name in ("src", "dst", "t", "features")}
+    labels = None if stream.labels is None else stream.labels[keep]
+    return replace(stream, **columns, labels=labels)
+
+
+def _weights(stream: EventStream, column: int) -> npt.NDArray[np.float64]:
+    if not 0 <= column < stream.feature_dim:
+        raise InputError(f"{stream.name} has {stream.feature_dim} features, so none is number {column}.")
+    weights = stream.features[:, column].astype(np.float64)
+    if np.any(weights < 0):
+        row = int(np.argmax(weights < 0))
+        raise InputError(
+            f"The weight of {stream.name} is {weights[row]:g} at data row {row + 1}; a share needs weights "
+            "of 0 or more."
+        )
+    return weights
+
+
+def _shares(
+    number: npt.NDArray[np.int64],
+    node: npt.NDArray[np.int32],
+    cls: npt.NDArray[np.int32],
+    weight: npt.NDArray[np.float64],
+    length: int,
+    num_classes: int,
+) -> NodeLabels:
+    """Labels from one row an event: sums over equal (period, node, class), divided by those over (period,
+    node)."""
+    order = np.lexsort((cls, node, number))
+    number, node, cls, weight = number[order], node[order], cls[order], weight[order]
+    new_row = np.append(True, (number[1:] != number[:-1]) | (node[1:] != node[:-1]))[: len(order)]
+    new_entry = new_row | np.append(True, cls[1:] != cls[:-1])[: len(order)]
+    entries, rows = np.flatnonzero(new_entry), np.flatnonzero(new_row)
+    sums = np.add.reduceat(weight, entries) if len(entries) else weight
+    row_of_entry = np.cumsum(new_row)[entries] - 1
+    totals = np.bincount(row_of_entry, weights=sums, minlength=len(rows))
+    return NodeLabels(
+        t=number[rows] * length - 1,  # the last moment before the period
+        node=node[rows],
+        indptr=np.append(np.searchsorted(entries, rows), len(entries)),
+        classes=cls[entries],
+        weights=(sums / totals[row_of_entry]).astype(np.float32),
+        num_classes=num_classes,
+    )
+
+
+def label_events_by_node(
+    data: Dataset,
+    positive: npt.NDArray[np.int32],
+    negative: npt.NDArray[np.int32],
+    end: Literal["src", "dst"],
+) -> Dataset:
+    """Labels of nodes as labels of events: an event whose ``end`` is among the positive nodes is labelled 1,
+    among the negative 0; the others are not asked about (-1)."""
+    label = np.full(data.stream.num_nodes, -1, dtype=np.int64)
+    label[negative], label[positive] = 0, 1
+    stream = replace(data.stream, labels=label[getattr(data.stream, end)])
+    return Dataset(stream, data.info)
