@@ -27,6 +27,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "training": DATA | {"state", "models", "tasks"} | MATHS,
     "analysis": DATA | {"state", "models"} | MATHS,
     "report": DATA | {"analysis", "models", "tasks", "training"} | MATHS,
+    "explain": DATA | {"state", "models", "tasks", "training", "analysis", "report"} | MATHS,
     "patching": MATHS | {"errors"},
     "integrations": DATA | {"state", "models", "tasks"} | MATHS,
     "experiments": DATA | {"state", "models", "tasks", "training", "analysis", "report"} | MATHS,

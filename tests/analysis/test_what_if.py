@@ -31,7 +31,7 @@ NODES = torch.tensor([0, 3, 7, 50, 130])
 TIMES = torch.full((5,), int(payments().test.t[10]))
 
 
-@pytest.mark.parametrize("config", CONFIGS, ids=str)
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.kernel}-{c.delta}-{c.modulate}")
 def test_unchanged_it_is_the_model(config: TGNConfig) -> None:
     model = untrained(config)
     t = TIMES if config.delta == "query" else None

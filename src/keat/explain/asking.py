@@ -1,0 +1,182 @@
+"""Bringing a run into the state it had when a pair was scored, and explaining the pair there.
+
+An event of a dataset is explained in the state evaluation scores it in, refreshed every 200 events, so that
+score and rank are those of `keat evaluate`. A pair at a time of the user's choice is explained with
+everything observed that is strictly earlier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from keat.datasets.loading import Dataset
+from keat.errors import InputError
+from keat.events import EventStream, IdMap
+from keat.events.fingerprint import fingerprint
+from keat.explain.explanation import Explanation, Names, explain_pair
+from keat.models.contract import Queries
+from keat.models.tgn import TGN
+from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
+from keat.tasks.metrics import rank_of
+from keat.tasks.script import TGB_BATCH
+from keat.training.runs import evaluate_run, open_run
+
+SplitName = Literal["train", "val", "test"]
+
+
+class Asker:
+    """Explains pairs and events with the best model of a run."""
+
+    def __init__(self, folder: Path, data: Dataset | None = None) -> None:
+        self.folder, self.data = folder, data
+        self.model, self.description, self.ids = self._open()
+        if data is not None:
+            self._require_fitting(data.stream)
+            self.ids = data.stream.ids
+        self.names = Names(
+            label=self.ids.label,
+            unit=data.stream.unit if data is not None else self.description["unit"],
+            model=self.description["model"],
+        )
+        if data is not None:
+            self.names = replace(
+                self.names, dataset=data.name, row_of=lambda *event: _row_of(data.stream, *event)
+            )
+
+    def pair(self, source: Any, destination: Any, t: int | None, older: int) -> Explanation:
+        """A pair at a time; without a time, or without data, right after what has been observed."""
+        ends = [self._index(source, "src"), self._index(destination, "dst")]
+        if self.data is not None and t is not None:
+            position = int(np.searchsorted(self.data.stream.t, t))
+            if position == 0:
+                raise InputError(f"Nothing in {self.data.name} is earlier than {t}; choose a later --time.")
+            next(self._states(self.data, [position]))
+        last = self.model.last_time()
+        if t is None:
+            t = last + 1
+        elif t <= last:
+            raise InputError(
+                f"The run has seen events up to {last}, later than {t}; add the DATASET to go back in time."
+            )
+        return self._explain(ends[0], ends[1], t, older, self._rank_among_known(ends[0], ends[1], t))
+
+    def _index(self, node: Any, side: Literal["src", "dst"]) -> int:
+        """Dense id of what the user typed; a number typed on the command line arrives as text."""
+        kind = type(self.ids.label(0))
+        try:
+            wanted = [kind(node)]
+        except ValueError:
+            raise InputError(f"Nodes of this run are numbers, but '{node}' is not one.") from None
+        return int(self.ids.index(wanted, side=side if self.ids.boundary is not None else None)[0])
+
+    def event(self, row: int, older: int) -> Explanation:
+        """An event of the dataset, as evaluation would score it."""
+        stream = self._data().stream
+        if not 0 <= row < len(stream):
+            raise InputError(f"{stream.name} has events 0 to {len(stream) - 1}, not {row}.")
+        return next(self._events([row], older))
+
+    def worst(self, number: int, split: Literal["val", "test"], older: int) -> Iterator[Explanation]:
+        """The events of a split that were ranked worst, worst first."""
+        data, task = self._data(), self._ranking(split)
+        ranks = evaluate_run(self.folder, data, task, split).outcomes
+        order = torch.argsort(ranks, descending=True, stable=True)[:number]
+        rows = (order + data.part(split).offset).tolist()
+        found = dict(zip(sorted(rows), self._events(sorted(rows), older), strict=True))
+        yield from (found[row] for row in rows)
+
+    def _events(self, rows: Sequence[int], older: int) -> Iterator[Explanation]:
+        """Events of one split, in order."""
+        data = self._data()
+        split = _split_of(data, rows[0])
+        offset = data.part(split).offset
+        starts = [row - (row - offset) % TGB_BATCH for row in rows]
+        task = None if split == "train" else self._ranking(split)
+        for row, _ in zip(rows, self._states(data, starts), strict=True):
+            stream = data.stream
+            src, dst, t = int(stream.src[row]), int(stream.dst[row]), int(stream.t[row])
+            if task is None:
+                rank = self._rank_among_known(src, dst, t)
+            else:
+                place = np.array([row - offset])
+                scores = self.model.score(task.candidates.queries(place))
+                others = int(task.candidates.negatives_per_positive()[row - offset])
+                rank = float(task.candidates.ranks(place, scores)[0]), others + 1
+            yield self._explain(src, dst, t, older, rank)
+
+    def _states(self, data: Dataset, positions: Sequence[int]) -> Iterator[None]:
+        """Bring the model to having observed exactly the events before each position, in turn: history in
+        blocks, then the split that the positions are in, also in blocks, as evaluation does."""
+        start = data.part(_split_of(data, positions[0])).offset
+        same = self.description["data"]["fingerprint"] == fingerprint(data.stream)
+        self.model, _, _ = self._open()
+        if not (same and start == data.test.offset):  # else the state kept after validation is the one
+            self.model.reset()
+            self._observe(data.stream[:start])
+        for position in positions:
+            self._observe(data.stream[start:position])
+            start = position
+            yield
+
+    def _observe(self, events: EventStream) -> None:
+        with torch.no_grad():
+            for block in events.blocks(TGB_BATCH):
+                self.model.observe(block)
+
+    def _explain(self, src: int, dst: int, t: int, older: int, rank: tuple[float, int] | None) -> Explanation:
+        highest = np.array([max(src, dst)], dtype=np.int32)
+        self.model.score(Queries(highest, np.array([t]), highest[:, None]))  # makes room for unseen nodes
+        return explain_pair(self.model, src, dst, t, older=older, names=self.names, rank=rank)
+
+    def _rank_among_known(self, src: int, dst: int, t: int) -> tuple[float, int] | None:
+        """Among all nodes that have been destinations so far, and this one."""
+        others = self.model.destinations()
+        others = others[others != dst]
+        candidates = np.concatenate((np.array([dst], dtype=np.int32), others))
+        scores = self.model.score(Queries(np.array([src], dtype=np.int32), np.array([t]), candidates))
+        return float(rank_of(scores[:, 0], scores[:, 1:])[0]), len(candidates)
+
+    def _ranking(self, split: Literal["val", "test"]) -> LinkRanking:
+        task = make_task(self._data(), split, kind="link-ranking")
+        assert isinstance(task, LinkRanking)
+        return task
+
+    def _open(self) -> tuple[TGN, dict[str, Any], IdMap]:
+        model, description, ids = open_run(self.folder)
+        if not isinstance(model, TGN):
+            raise InputError(
+                f"{self.folder} holds a {description['model']}; explanations read the attention of TGN."
+            )
+        return model, description, ids
+
+    def _data(self) -> Dataset:
+        if self.data is None:
+            raise InputError("Events are explained from a dataset; name it: keat explain RUN DATASET.")
+        return self.data
+
+    def _require_fitting(self, stream: EventStream) -> None:
+        if stream.feature_dim != self.description["feature_dim"]:
+            raise InputError(
+                f"{self.folder} was trained on {self.description['feature_dim']} features an event; "
+                f"{stream.name} has {stream.feature_dim}."
+            )
+
+
+def _split_of(data: Dataset, row: int) -> SplitName:
+    if row < data.val.offset:
+        return "train"
+    return "val" if row < data.test.offset else "test"
+
+
+def _row_of(stream: EventStream, src: int, dst: int, t: int) -> int | None:
+    """The first event with these ends and this time."""
+    first, last = np.searchsorted(stream.t, (t, t + 1)).tolist()
+    same = (stream.src[first:last] == src) & (stream.dst[first:last] == dst)
+    return first + int(np.argmax(same)) if same.any() else None

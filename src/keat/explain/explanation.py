@@ -1,0 +1,249 @@
+"""One scored pair, taken apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from keat.analysis.faithfulness import DeletionCurves, deletion_curves
+from keat.analysis.what_if import Past, all_at, attend, each_at, each_missing, each_older, past_of, score
+from keat.events.units import TimeUnit
+from keat.models.tgn import TGN
+
+GRID = 60  # ages of a sweep
+
+
+def _no_row(_src: int, _dst: int, _t: int) -> int | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the user calls things: a node, and the row an event (src, dst, t) was in the dataset."""
+
+    label: Callable[[int], str | int] = int
+    row_of: Callable[[int, int, int], int | None] = _no_row
+    dataset: str | None = None
+    unit: TimeUnit = "s"
+    model: str = "tgn"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A past event of one end of the pair; the lists have a number for each head."""
+
+    node: str | int  # at the other end of that event
+    row: int | None  # of the event in the dataset, where there is one
+    happened: int
+    since: int  # t - happened
+    age: int  # what ψ and φ are given: the same, or the neighbour's last update - happened
+    psi: list[float]
+    node_logit: list[float]
+    edge_logit: list[float]
+    alpha: list[float]
+    score_if_older: float  # of the pair, had this event been `Explanation.older` older
+    score_without: float
+
+    @property
+    def attention(self) -> float:
+        """Mean over the heads."""
+        return sum(self.alpha) / len(self.alpha)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class End:
+    """The source or the destination of the pair, its past events (newest first), and their sweeps.
+
+    Sweeps are over ``Explanation.ages`` (G): attention is the mean over the heads.
+    """
+
+    role: str
+    node: str | int
+    neighbors: list[Neighbor]
+    shared: list[list[float]]  # (n, G) α of each event, all given the same age, φ frozen: the paper's figure
+    shared_score: list[float]  # (G,)
+    frozen: list[list[float]]  # (n, G) α of the event itself, it alone given another age, φ frozen
+    recomputed: list[list[float]]  # (n, G) the same with φ recomputed: what the model would do
+    recomputed_score: list[list[float]]  # (n, G)
+    past: Past = field(repr=False)  # one row, for whoever wants more
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Explanation:
+    """Why ``score`` is what it is. ``unit`` is that of all times."""
+
+    model: dict[str, Any]
+    dataset: str | None
+    unit: TimeUnit
+    source: str | int
+    destination: str | int
+    t: int
+    score: float
+    score_without_past: float  # memory alone: every past event taken out of the attention
+    rank: float | None
+    candidates: int | None
+    older: int
+    ages: list[int]  # (G,) of the sweeps
+    ends: tuple[End, End]
+    deletion: DeletionCurves
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but tensors of the model, in plain values."""
+        ends = []
+        for end in self.ends:
+            facts = {
+                name: getattr(end, name)
+                for name in (
+                    "role",
+                    "node",
+                    "shared",
+                    "shared_score",
+                    "frozen",
+                    "recomputed",
+                    "recomputed_score",
+                )
+            }
+            ends.append(facts | {"neighbors": [asdict(neighbor) for neighbor in end.neighbors]})
+        plain = {
+            name: getattr(self, name)
+            for name in (
+                *("model", "dataset", "unit", "source", "destination", "t", "score", "score_without_past"),
+                *("rank", "candidates", "older", "ages"),
+            )
+        }
+        curves = self.deletion
+        return plain | {
+            "ends": ends,
+            "deletion": {
+                "most_attended_first": curves.most_attended_first.tolist(),
+                "least_attended_first": curves.least_attended_first.tolist(),
+                "random_mean": curves.random.mean(dim=0).tolist(),
+                "faithfulness": curves.faithfulness,
+            },
+        }
+
+
+def explain_pair(
+    model: TGN,
+    source: int,
+    destination: int,
+    t: int,
+    *,
+    older: int,
+    names: Names | None = None,
+    rank: tuple[float, int] | None = None,
+) -> Explanation:
+    """Take apart the score of (source, destination) at ``t`` in the state the model is in.
+
+    ``older`` is the shift of the counterfactuals; ``rank`` is (rank, candidates), where it is known.
+    """
+    names = names or Names()
+    nodes = (source, destination)
+    first, second = (past_of(model, torch.tensor([node]), torch.tensor([t])) for node in nodes)
+    embedded = [attend(model, past)[0] for past in (first, second)]
+    nothing = [attend(model, past.keeping(torch.zeros_like(past.mask)))[0] for past in (first, second)]
+    ages = _grid(model, (first, second))
+
+    def end(place: int, past: Past) -> End:
+        def scored(z: Tensor) -> Tensor:
+            """The pair's score with other embeddings of this end."""
+            return score(model, *(z if side == place else embedded[side] for side in (0, 1)))
+
+        return End(
+            role=("source", "destination")[place],
+            node=names.label(nodes[place]),
+            neighbors=_neighbors(model, past, t, older, scored, names),
+            past=past,
+            **_sweeps(model, past, ages, scored),
+        )
+
+    config = model.config
+    return Explanation(
+        model={
+            "name": names.model,
+            "kernel": config.kernel,
+            "width": config.width if math.isfinite(config.width) else "inf",
+            "sigma": model.sigma,
+            "delta": config.delta,
+            "time_encoder": config.time_encoder,
+            "modulate": config.modulate,
+        },
+        dataset=names.dataset,
+        unit=names.unit,
+        source=names.label(source),
+        destination=names.label(destination),
+        t=t,
+        score=float(score(model, *embedded)),
+        score_without_past=float(score(model, *nothing)),
+        rank=None if rank is None else rank[0],
+        candidates=None if rank is None else rank[1],
+        older=older,
+        ages=ages.tolist(),
+        ends=(end(0, first), end(1, second)),
+        deletion=deletion_curves(model, first, second),
+    )
+
+
+def _neighbors(
+    model: TGN, past: Past, t: int, older: int, scored: Callable[[Tensor], Tensor], names: Names
+) -> list[Neighbor]:
+    _, seen = attend(model, past)
+    if_older = scored(attend(model, each_older(past, older))[0])
+    without = scored(attend(model, each_missing(past))[0])
+    found = []
+    for k in range(int(past.mask.sum())):
+        event = int(past.hood.event[0, k])
+        src, dst, happened = (int(column[event]) for column in (model.log.src, model.log.dst, model.log.t))
+        found.append(
+            Neighbor(
+                node=names.label(int(past.hood.index[0, k])),
+                row=names.row_of(src, dst, happened),
+                happened=happened,
+                since=t - happened,
+                age=int(past.psi_age[0, k]),
+                psi=seen.psi[0, k].tolist(),
+                node_logit=seen.node_logit[0, k].tolist(),
+                edge_logit=seen.edge_logit[0, k].tolist(),
+                alpha=seen.alpha[0, k].tolist(),
+                score_if_older=float(if_older[k]),
+                score_without=float(without[k]),
+            )
+        )
+    return found
+
+
+def _sweeps(model: TGN, past: Past, ages: Tensor, scored: Callable[[Tensor], Tensor]) -> dict[str, Any]:
+    """The sweeps of an `End`, by the names of its fields."""
+    count, slots = int(past.mask.sum()), past.mask.shape[1]
+
+    def own(alpha: Tensor) -> Any:
+        """(K·G, K, H) → of each of the present events its own α, (n, G)."""
+        by_event = alpha.mean(dim=2).view(slots, len(ages), slots)
+        return by_event[torch.arange(count), :, torch.arange(count)].tolist()
+
+    shared_z, shared = attend(model, all_at(past, ages))
+    _, frozen = attend(model, each_at(past, ages, recompute_phi=False))
+    one_z, one = attend(model, each_at(past, ages))
+    return {
+        "shared": shared.alpha.mean(dim=2).T[:count].tolist(),
+        "shared_score": scored(shared_z).tolist(),
+        "frozen": own(frozen.alpha),
+        "recomputed": own(one.alpha),
+        "recomputed_score": scored(one_z).view(slots, len(ages))[:count].tolist(),
+    }
+
+
+def _grid(model: TGN, pasts: Sequence[Past]) -> Tensor:
+    """0, then evenly in the logarithm from σ/300 to well beyond the oldest event and the kernel's reach."""
+    width = model.config.width if math.isfinite(model.config.width) else 1.0
+    oldest = max(int(past.psi_age.max()) for past in pasts)
+    longest = max(2.0 * oldest, 6.0 * model.sigma * width, 4.0)
+    first = max(1.0, model.sigma / 300)
+    steps = torch.logspace(math.log10(first), math.log10(longest), GRID - 1, dtype=torch.float64)
+    grid: Tensor = torch.unique(torch.cat((torch.zeros(1), steps)).round().long())
+    return grid

@@ -1,0 +1,102 @@
+"""The page's lists of past events: to choose from, and as tables with bars."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+import numpy.typing as npt
+
+from keat.events import humanize
+from keat.explain.explanation import End, Explanation, Neighbor
+from keat.explain.wording import ago, moment, signed
+
+LOGIT_PARTS = {
+    "edge": ("node", "ψ·edge"),
+    "node": ("ψ·node", "edge"),
+    "both": ("ψ·node", "ψ·edge"),
+    "none": ("node", "edge"),
+}
+
+
+def choices(x: Explanation) -> str:
+    """Every event, the most attended first chosen, and all events of an end together."""
+    options = []
+    top = max(
+        ((n.attention, side, k) for side, end in enumerate(x.ends) for k, n in enumerate(end.neighbors)),
+        default=None,
+    )
+    for side, end in enumerate(x.ends):
+        options.append(f'<optgroup label="{escape(f"{end.role} {end.node}")}">')
+        options.append(f'<option value="{side},-1">all its past events together</option>')
+        for k, neighbor in enumerate(end.neighbors):
+            chosen = " selected" if top is not None and top[1:] == (side, k) else ""
+            what = f"#{k + 1} with {neighbor.node}, {ago(neighbor.since, x.unit)} ago"
+            options.append(f'<option value="{side},{k}"{chosen}>{escape(what)}</option>')
+        options.append("</optgroup>")
+    return "\n".join(options)
+
+
+def table(x: Explanation, side: int) -> str:
+    end = x.ends[side]
+    title = f"<h2>Past events of the {end.role}, {escape(str(end.node))}</h2>"
+    if not end.neighbors:
+        none = '<p class="hint">It has none: its part of the score is memory alone.</p>'
+        return f"<section>{title}{none}</section>"
+    parts = _parts(x, end)
+    reach = float(np.abs(parts).max()) or 1.0
+    scale = max(max(max(line) for line in sweep) for sweep in (end.shared, end.frozen, end.recomputed))
+    rows = "\n".join(
+        _row(x, side, k, neighbor, parts[k] / reach, scale) for k, neighbor in enumerate(end.neighbors)
+    )
+    names = LOGIT_PARTS[x.model["modulate"]]
+    return f"""<section class="end" data-scale="{scale:.6f}">{title}
+<p class="hint">Logit of each event, mean over {len(end.neighbors[0].psi)} heads:
+<span class="key node"></span>{names[0]}, against its mean, since attention sees differences only;
+<span class="key edge"></span>{names[1]}. <span class="key alpha-key"></span>Attention now,
+<span class="key was"></span>as it was.</p>
+<table><thead><tr><th>event</th><th>age</th><th class="right">ψ</th><th>logit −{reach:.2f} … +{reach:.2f}</th>
+<th>attention, 0 … {scale:.0%}</th><th class="right">share</th>
+<th class="right">score if {escape(humanize(x.older, x.unit))} older</th>
+<th class="right">without it</th></tr></thead>
+<tbody>
+{rows}
+</tbody></table></section>"""
+
+
+def _parts(x: Explanation, end: End) -> npt.NDArray[np.float64]:
+    """Node and edge parts of the logits with their ψ, (n, 2): means over the heads, the node's centred."""
+    columns = [[getattr(n, name) for n in end.neighbors] for name in ("node_logit", "edge_logit", "psi")]
+    node, edge, psi = (np.array(column) for column in columns)  # (n, H)
+    modulate = x.model["modulate"]
+    node = node * psi if modulate in ("node", "both") else node
+    edge = edge * psi if modulate in ("edge", "both") else edge
+    return np.stack((node.mean(axis=1) - node.mean(), edge.mean(axis=1)), axis=1)
+
+
+def _row(x: Explanation, side: int, k: int, n: Neighbor, parts: npt.NDArray[np.float64], scale: float) -> str:
+    """``parts`` are -1 … 1 of the logit's axis, ``scale`` is the end of the attention's."""
+    bars = "".join(
+        f'<i class="{kind}" style="left:{50 + 50 * min(part, 0):.2f}%;width:{50 * abs(part):.2f}%"></i>'
+        for kind, part in zip(("node", "edge"), parts.tolist(), strict=True)
+    )
+    share = 100 * n.attention
+    long = f"{share / scale:.2f}%"
+    row = f"row {n.row:,}" if n.row is not None else moment(n.happened, x.unit)
+    used = "" if n.age == n.since else f"<small>model: {escape(ago(n.age, x.unit))}</small>"
+    heads = " · ".join(f"{alpha:.2f}" for alpha in n.alpha)
+    psi = " · ".join(f"{value:.2f}" for value in (n.psi if len(set(n.psi)) > 1 else n.psi[:1]))
+    return f"""<tr><td class="wide"><span class="who">#{k + 1} {escape(str(n.node))}</span><small>{
+        row
+    }</small></td>
+<td data-label="age">{escape(ago(n.since, x.unit))}{used}</td><td class="right" data-label="ψ">{psi}</td>
+<td class="wide"><div class="logits"><i class="zero"></i>{bars}</div></td>
+<td class="wide"><div class="alpha" id="alpha-{side}-{k}"><i style="width:{long}"></i>
+<u style="left:{long}"></u></div><small>heads {heads}</small></td>
+<td class="right" data-label="share" id="share-{side}-{k}">{share:.1f} %</td>
+<td class="right" data-label="if older">{signed(n.score_if_older, plus=False)}<small>{
+        signed(n.score_if_older - x.score)
+    }</small></td>
+<td class="right" data-label="without">{signed(n.score_without, plus=False)}<small>{
+        signed(n.score_without - x.score)
+    }</small></td></tr>"""

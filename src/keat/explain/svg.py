@@ -1,0 +1,112 @@
+"""Line charts as inline SVG: sharp on a phone and in print, nothing to load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, HEIGHT = 320, 220
+LEFT, RIGHT, TOP, BOTTOM = 40, 44, 26, 36
+TEXT = 11  # height of a label
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A curve; ``mark`` is the position of a dot on it, ``band`` its lower and upper edge."""
+
+    y: Sequence[float]
+    colour: str
+    label: str = ""
+    dash: str = ""
+    mark: float | None = None
+    band: tuple[Sequence[float], Sequence[float]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """Where positions 0 … count-1 and values low … high are on the paper."""
+
+    count: int
+    low: float
+    high: float
+
+    def x(self, position: float) -> float:
+        return LEFT + position / max(self.count - 1, 1) * (WIDTH - LEFT - RIGHT)
+
+    def y(self, value: float) -> float:
+        return HEIGHT - BOTTOM - (value - self.low) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
+
+    def points(self, values: Sequence[float]) -> list[str]:
+        return [f"{self.x(i):.1f},{self.y(value):.1f}" for i, value in enumerate(values)]
+
+
+def chart(
+    title: str, lines: Sequence[Line], ticks: Sequence[tuple[int, str]], low: float, high: float, what: str
+) -> str:
+    """An <svg> of lines over the positions 0, 1, …; ``ticks`` names some of them. ``what`` is for those who
+    cannot see it."""
+    frame = Frame(max((len(line.y) for line in lines), default=1), low, high if high > low else low + 1.0)
+    floor = f"{frame.y(low):.1f}"
+    parts = [
+        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(what)}">',
+        f'<text class="title" x="{LEFT}" y="14">{escape(title)}</text>',
+        f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>',
+    ]
+    for value in (frame.low, (frame.low + frame.high) / 2, frame.high):
+        height = f"{frame.y(value) + 4:.1f}"
+        parts.append(f'<text x="{LEFT - 5}" y="{height}" text-anchor="end">{_short(value)}</text>')
+    for position, name in ticks:
+        place = f'x="{frame.x(position):.1f}" y="{HEIGHT - 14}"'
+        parts.append(f'<text {place} text-anchor="middle">{escape(name)}</text>')
+    for line in lines:
+        parts += _drawn(line, frame)
+    parts += _labels(lines, frame)
+    return "".join([*parts, "</svg>"])
+
+
+def _drawn(line: Line, frame: Frame) -> list[str]:
+    parts = []
+    if line.band is not None:
+        lower, upper = (frame.points(edge) for edge in line.band)
+        around = " ".join([*upper, *reversed(lower)])
+        parts.append(f'<polygon points="{around}" fill="{line.colour}" opacity="0.18"/>')
+    dash = f' stroke-dasharray="{line.dash}"' if line.dash else ""
+    path = " ".join(frame.points(line.y))
+    parts.append(f'<polyline points="{path}" fill="none" stroke="{line.colour}" stroke-width="1.8"{dash}/>')
+    if line.mark is not None:
+        left = min(int(line.mark), len(line.y) - 1)
+        right = min(left + 1, len(line.y) - 1)
+        height = line.y[left] + (line.mark - left) * (line.y[right] - line.y[left])
+        place = f'cx="{frame.x(line.mark):.1f}" cy="{frame.y(height):.1f}"'
+        parts.append(f'<circle {place} r="3.4" fill="{line.colour}"/>')
+    return parts
+
+
+def _labels(lines: Sequence[Line], frame: Frame) -> list[str]:
+    """At the ends of the lines; lines that end together share one place."""
+    places: list[tuple[float, list[str]]] = []
+    for line in sorted((line for line in lines if line.label), key=lambda line: -line.y[-1]):
+        height = frame.y(line.y[-1]) + 4
+        if places and height - places[-1][0] < TEXT:
+            places[-1][1].append(line.label)
+        else:
+            places.append((height, [line.label]))
+    x = frame.x(frame.count - 1) + 3
+    shown = [(y, ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]}") for y, names in places]
+    return [f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>' for y, text in shown]
+
+
+def _short(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
+
+
+def by_recency(place: int, count: int) -> str:
+    """Dark blue for the newest to light ochre for the oldest, in steps that differ in lightness: they stay
+    apart for colour-blind eyes and in grey."""
+    stops = ((0, 32, 77), (66, 78, 108), (124, 123, 120), (188, 175, 111))
+    position = (len(stops) - 1) * (place / max(count - 1, 1))
+    first = min(int(position), len(stops) - 2)
+    share = position - first
+    mixed = (round(a + share * (b - a)) for a, b in zip(stops[first], stops[first + 1], strict=True))
+    return "#" + "".join(f"{part:02x}" for part in mixed)

@@ -1,0 +1,58 @@
+"""Times and durations as people write and read them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from keat.errors import InputError
+from keat.events import humanize
+from keat.events.units import SECONDS_PER, TimeUnit
+
+_SECONDS = {
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3_600.0,
+    "d": 86_400.0,
+    "w": 604_800.0,
+    "y": SECONDS_PER["year"],
+}
+_CALENDAR = 3e8  # seconds: before 1980 a time is a count from some start, not a date
+
+
+def duration(text: str, unit: TimeUnit) -> int:
+    """``duration("3d", "s") == 259200``; a bare number is in the stream's own unit."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", text)
+    if found is None or (found[2] and found[2] not in _SECONDS):
+        raise InputError(f"'{text}' is no duration; write it like 90s, 30min, 12h, 3d, 2w or 1y.")
+    amount = float(found[1])
+    ticks = round(amount * _SECONDS[found[2]] / SECONDS_PER[unit]) if found[2] else round(amount)
+    if ticks < 1:
+        raise InputError(
+            f"'{text}' is shorter than one {unit}, the unit of time of this stream; make it longer."
+        )
+    return ticks
+
+
+def ago(age: int, unit: TimeUnit) -> str:
+    """An age as a person would say it."""
+    return humanize(age, unit) if age else f"0 {unit}"
+
+
+def moment(t: int, unit: TimeUnit) -> str:
+    """A time as a date where it can be one."""
+    seconds = t * SECONDS_PER[unit]
+    if unit == "year":
+        return str(t)
+    if seconds >= _CALENDAR:
+        try:
+            return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M")
+        except (ValueError, OverflowError, OSError):  # beyond the calendar: the unit is probably another
+            pass
+    return f"{t:,} {unit}"
+
+
+def signed(value: float, plus: bool = True) -> str:
+    """Three decimals with a true minus."""
+    text = f"{value:+.3f}" if plus else f"{value:.3f}"
+    return text.replace("-", "−")

@@ -1,0 +1,163 @@
+"""The page, opened in a real browser: its slider gives Python's numbers, and nothing complains."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from keat.analysis.what_if import all_at, attend, each_at, score
+from keat.explain import Explanation, Names, explain_pair
+from keat.explain.page import counterfactual, page, write_page
+from keat.models.tgn import TGN, TGNConfig
+from trained_runs import payments, small, untrained
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+CONFIGS = [
+    small(),
+    small(delta="query", kernel="learnable"),
+    small(modulate="both", shared_edge_weights=False),
+]
+
+
+def explained(config: TGNConfig) -> tuple[TGN, Explanation]:
+    model = untrained(config)
+    event = payments().test
+    names = Names(label=lambda node: f"<em>&{node}", dataset="payments", model="keat-tgn")
+    pair = int(event.src[5]), int(event.dst[5]), int(event.t[5])
+    return model, explain_pair(model, *pair, older=259_200, names=names, rank=(3.0, 115))
+
+
+def whatif(model: TGN, x: Explanation, side: int, event: int, place: int, phi: bool) -> tuple[float, Any]:
+    """Score and mean attention of both ends when an event (-1: all) has the age at a place of the sweep."""
+    ages = torch.tensor([x.ages[place]])
+    found = []
+    for s, end in enumerate(x.ends):
+        past = end.past
+        if s == side:
+            past = (
+                all_at(past, ages, recompute_phi=phi) if event < 0 else each_at(past, ages, recompute_phi=phi)
+            )
+        z, attention = attend(model, past)
+        row = max(event, 0) if s == side else 0
+        found.append((z[row : row + 1], attention.alpha[row].mean(dim=1)[: len(end.neighbors)].tolist()))
+    return float(score(model, found[0][0], found[1][0])), [alphas for _, alphas in found]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is at hand; install it (Debian: apt-get install chromium)")
+    with sync_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.kernel}-{c.delta}-{c.modulate}")
+def test_the_slider_gives_the_models_numbers(config: TGNConfig, browser: Any, tmp_path: Path) -> None:
+    model, x = explained(config)
+    write_page(model, x, tmp_path / "page.html")
+    tab = browser.new_page()
+    complaints: list[str] = []
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto((tmp_path / "page.html").as_uri())
+
+    def shown() -> tuple[float, list[list[float]]]:
+        alphas = [
+            [float(tab.get_attribute(f"#alpha-{s}-{k}", "data-value")) for k in range(len(end.neighbors))]
+            for s, end in enumerate(x.ends)
+        ]
+        return float(tab.get_attribute("#score", "data-value")), alphas
+
+    value, alphas = shown()
+    assert value == pytest.approx(x.score, abs=1e-5)
+    assert alphas[0] == pytest.approx([n.attention for n in x.ends[0].neighbors], abs=1e-6)
+    middle, last = len(x.ages) // 2, len(x.ages) - 1
+    for side, event, place, phi in (
+        (0, 0, 0, True),
+        (0, 2, middle, True),
+        (1, 1, last, True),
+        (1, -1, middle, True),
+        (0, -1, 3, False),
+        (1, 0, middle, False),
+    ):
+        tab.select_option("#which", f"{side},{event}")
+        tab.select_option("#mode", "phi" if phi else "psi")
+        tab.locator("#age").fill(str(place))
+        value, alphas = shown()
+        expected, expected_alphas = whatif(model, x, side, event, place, phi)
+        assert value == pytest.approx(expected, abs=2e-5)
+        for mine, theirs in zip(alphas, expected_alphas, strict=True):
+            assert mine == pytest.approx(theirs, abs=1e-5)
+        assert tab.inner_text("#score").replace("−", "-") == f"{expected:.3f}"
+    tab.click("#reset")
+    assert shown()[0] == pytest.approx(x.score, abs=1e-5)
+    assert complaints == []
+    assert asked == [(tmp_path / "page.html").as_uri()]  # nothing is fetched from anywhere
+    tab.close()
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_it_fits_any_screen(width: int, browser: Any, tmp_path: Path) -> None:
+    model, x = explained(small())
+    write_page(model, x, tmp_path / "page.html")
+    tab = browser.new_page(viewport={"width": width, "height": 800})
+    tab.goto((tmp_path / "page.html").as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.is_visible("#age")
+    tab.emulate_media(media="print")
+    assert not tab.is_visible("#age")  # paper has no slider
+    assert tab.is_visible("table")
+    tab.close()
+
+
+def test_the_keyboard_moves_it(browser: Any, tmp_path: Path) -> None:
+    model, x = explained(small())
+    write_page(model, x, tmp_path / "page.html")
+    tab = browser.new_page()
+    tab.goto((tmp_path / "page.html").as_uri())
+    before = tab.inner_text("#age-label")
+    tab.focus("#age")
+    tab.keyboard.press("ArrowRight")
+    assert (before, tab.inner_text("#age-label")) == ("as it was", "0 s")
+    tab.close()
+
+
+def test_the_page_stands_alone_and_names_are_text() -> None:
+    model, x = explained(small())
+    text = page(model, x)
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
+    assert "$" not in re.sub(r"\$\{", "", text)  # every field of the template is filled
+    assert "<em>" not in text
+    assert "&lt;em&gt;&amp;" in text
+    assert "rank 3 of 115" in text
+
+
+def test_the_sentence_is_about_the_event_that_matters_most() -> None:
+    _, x = explained(small())
+    sentence = counterfactual(x)
+    assert sentence is not None
+    every = [n for end in x.ends for n in end.neighbors]
+    most = max(every, key=lambda n: abs(n.score_if_older - x.score))
+    assert f"would be {most.score_if_older:.3f}".replace("-", "−") in sentence
+    assert "3 days older" in sentence
+
+
+def test_a_pair_without_a_past_has_a_page_too() -> None:
+    model = untrained(small())
+    model.recent.clear()
+    x = explain_pair(model, 1, 2, 10**9, older=100)
+    assert counterfactual(x) is None
+    text = page(model, x)
+    assert "memory alone" in text
+    assert "too few past events" in text
