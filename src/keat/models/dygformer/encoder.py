@@ -25,13 +25,11 @@ class Layer(nn.Module):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
-    """Distinct tokens, and what the first layers make of them before pairs come in."""
+class Projected:
+    """What attention needs of tokens and can be had before they meet others."""
 
-    x: Tensor  # (R, d)
-    psi: Tensor | None  # (R, heads or 1)
-    first: list[Tensor]  # [Q ‖ K ‖ V] of the first layer, in pieces
-    later: list[list[Tensor]]  # for ``release``, [Q ‖ K] of each layer after it
+    first: list[Tensor]  # [Q ‖ K ‖ V] of the first layer, in pieces (·, d), (·, 2d) or (·, 3d)
+    later: list[list[Tensor]]  # for ``release``, Q and K of each layer after it
 
 
 class Encoder(nn.Module):
@@ -42,23 +40,32 @@ class Encoder(nn.Module):
         self.reading, self.dropout = reading, dropout
         self.layers = nn.ModuleList(Layer(dim, heads, dropout, reading) for _ in range(layers))
 
-    def tabulate(self, x: Tensor, psi: Tensor | None) -> Table:
-        """Work on distinct tokens (R, d) alone, once for all the pairs they occur in."""
+    def project(self, x: Tensor, psi: Tensor | None) -> Projected:
+        """Of tokens (·, d) and their ψ (·, heads or 1); no ψ is the plain model."""
         attention = [layer.attention for layer in self._layers()]
         if psi is None or self.reading != "release":
-            return Table(x, psi, attention[0].project(x, psi), [])
+            return Projected(attention[0].project(x, psi), [])
         fixed = [part.queries_keys(x, psi) for part in attention]
-        return Table(x, psi, [*fixed[0], attention[0].values(x)], fixed[1:])
+        return Projected([*fixed[0], attention[0].values(x)], fixed[1:])
 
-    def forward(self, table: Table, bundle: Bundle) -> Tensor:
-        """(g, 2, d)"""
-        x = table.x.index_select(0, bundle.row)
-        psi = None if table.psi is None else table.psi.index_select(0, bundle.row)
+    def forward(
+        self, bundle: Bundle, x: Tensor, psi: Tensor | None, table: Projected | None = None
+    ) -> Tensor:
+        """Tokens (T, d) of a bundle → (g, 2, d). Where the rows of the table they come from are projected
+        already, ``table`` has that; else they are projected here."""
+        start = self.project(x, psi) if table is None else table
+        fetch = bundle.from_tokens if table is None else bundle.from_table
+        among = bundle.from_tokens(psi) if psi is not None and self.reading == "paper_patch" else None
         for number, layer in enumerate(self._layers()):
-            pieces = self._queries_keys_values(number, layer.attention, table, bundle, x, psi)
-            among = bundle.from_tokens(psi) if psi is not None and self.reading == "paper_patch" else None
-            mixed = bundle.pack(layer.attention.attend(pieces, bundle.mask, among))
-            x = x + self._drop(layer.attention.out_proj(mixed))
+            attention = layer.attention
+            if number == 0:
+                pieces = [fetch(piece) for piece in start.first]
+            elif start.later:
+                pieces = [fetch(piece) for piece in start.later[number - 1]]
+                pieces.append(bundle.from_tokens(attention.values(x)))
+            else:
+                pieces = [bundle.from_tokens(piece) for piece in attention.project(x, psi)]
+            x = x + self._drop(attention.out_proj(bundle.pack(attention.attend(pieces, bundle.mask, among))))
             if number == len(self.layers) - 1 and not self.training:
                 # Nothing is dropped, so the mean over tokens may be taken before W₂ instead of after it.
                 hidden = bundle.averages(layer.feed_forward.hidden(layer.norm(x)))
@@ -66,22 +73,6 @@ class Encoder(nn.Module):
                 return means
             x = x + self._drop(layer.feed_forward(layer.norm(x)))
         return bundle.averages(x)
-
-    def _queries_keys_values(
-        self,
-        number: int,
-        attention: PairAttention,
-        table: Table,
-        bundle: Bundle,
-        x: Tensor,
-        psi: Tensor | None,
-    ) -> list[Tensor]:
-        if number == 0:
-            return [bundle.from_table(piece) for piece in table.first]
-        if table.later:
-            fixed = [bundle.from_table(piece) for piece in table.later[number - 1]]
-            return [*fixed, bundle.from_tokens(attention.values(x))]
-        return [bundle.from_tokens(piece) for piece in attention.project(x, psi)]
 
     def _layers(self) -> list[Layer]:
         return cast(list[Layer], list(self.layers))

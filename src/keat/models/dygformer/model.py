@@ -15,13 +15,14 @@ from keat.kernels import Identity, create_kernel
 from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
 from keat.models.dygformer.bundles import bundles, by_length
 from keat.models.dygformer.config import READINGS, DyGFormerConfig
-from keat.models.dygformer.encoder import Encoder, Table
+from keat.models.dygformer.encoder import Encoder
 from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pair_up, sample, stand_ins
 from keat.models.dygformer.tokens import Channels
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
 from keat.state.compiled import Integers
 from keat.state.history import EventHistory
+from keat.state.tensors import as_tensor
 from keat.time_encoding import create_time_encoder
 
 PAIRS_AT_ONCE = 1 << 10  # in evaluation: of 64 tokens each, some 200 MiB
@@ -118,25 +119,40 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         order = by_length(sequences.patches, row[pairs], len(src) + pairs)
         pairs = pairs[order]
         tokens = pair_up(sequences, row[pairs], len(src) + pairs, patch)
-        table = self._table(sequences, tokens, np.concatenate((t, t[row])))
-        at_once = TOKENS_LEARNING if self.training else TOKENS_SCORING
-        means = torch.cat(
-            [self.encoder(table, bundle) for bundle in bundles(tokens, at_once, self.device)]
-        )  # (pairs, 2, d)
-        z_u, z_v = self.output(means).unbind(1)
+        x, psi = self._tokens(sequences, tokens, np.concatenate((t, t[row])))
+        encode = self._encode if self.training else self._encode_projected
+        z_u, z_v = self.output(encode(tokens, x, psi)).unbind(1)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         logits: Tensor = self.decoder(z_u, z_v)[:, 0]
         return logits.index_select(0, torch.from_numpy(place[same]).to(self.device))
 
-    def _table(self, sequences: Sequences, tokens: PairTokens, t: Integers) -> Table:
-        """Distinct tokens and what becomes of them before they meet others."""
+    def _tokens(self, sequences: Sequences, tokens: PairTokens, t: Integers) -> tuple[Tensor, Tensor | None]:
+        """Distinct tokens (R, d), and ψ of their ages (R, heads or 1); none for the plain model."""
         x = self.channels(sequences, tokens, self.history.features)
         if self.plain:
-            return self.encoder.tabulate(x, None)
+            return x, None
         age = mean_ages(sequences, self.config.patch)
         if self.config.legacy_padding:  # of patches of padding, as if it had happened at time 0
             padding = sequences.node.reshape(-1, self.config.patch)[:, 0] < 0
             age[padding] = t.repeat(sequences.patches)[padding]
-        psi = self.kernel(torch.from_numpy(age[tokens.patch]).to(self.device))
-        return self.encoder.tabulate(x, psi)
+        return x, self.kernel(torch.from_numpy(age[tokens.patch]).to(self.device))
+
+    def _encode(self, tokens: PairTokens, x: Tensor, psi: Tensor | None) -> Tensor:
+        """Means (pairs, 2, d) over u's and v's tokens. For training: rows are fetched once for all bundles,
+        so that their gradient is summed up once."""
+        row = as_tensor(tokens.row, self.device)
+        parts = list(bundles(tokens, TOKENS_LEARNING, self.device))
+        sizes = [len(part.row) for part in parts]
+        xs = torch.split(x.index_select(0, row), sizes)
+        psis = [None] * len(parts) if psi is None else torch.split(psi.index_select(0, row), sizes)
+        return torch.cat([self.encoder(*one) for one in zip(parts, xs, psis, strict=True)])
+
+    def _encode_projected(self, tokens: PairTokens, x: Tensor, psi: Tensor | None) -> Tensor:
+        """The same for evaluation: rows, which many pairs may share, are projected first, then fetched."""
+        table = self.encoder.project(x, psi)
+        means = []
+        for part in bundles(tokens, TOKENS_SCORING, self.device):
+            own_psi = None if psi is None else psi.index_select(0, part.row)
+            means.append(self.encoder(part, x.index_select(0, part.row), own_psi, table))
+        return torch.cat(means)
