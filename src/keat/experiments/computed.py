@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from keat.analysis.novelty import surprise
-from keat.datasets.loading import load
+from keat.datasets.loading import Dataset, load
 from keat.datasets.registry import DATASETS
+from keat.errors import InputError
 from keat.models.tgn import TGN, TGNConfig
+from keat.report.figures import gap_densities, kernel_shapes, moment_decay, spectral_densities
 
 Make = Callable[[Mapping[str, str], Path], dict[str, Any]]
 
@@ -81,9 +83,22 @@ def dataset_statistics(sources: Mapping[str, str], path: Path) -> dict[str, Any]
     return {"rows": rows}
 
 
+def _of_datasets(draw: Callable[[Mapping[str, Dataset], Path], dict[str, Any]]) -> Make:
+    def make(sources: Mapping[str, str], path: Path) -> dict[str, Any]:
+        if not sources:
+            raise InputError("This figure is of data: give one or more of --data NAME=FILE.")
+        return draw({name: load(source) for name, source in sources.items()}, path)
+
+    return make
+
+
 COMPUTED: dict[str, Computed] = {
-    "table-params": Computed(
-        "Parameters by component, TGN on tgbl-wiki", "tab:param-count", parameter_counts
-    ),
+    "table-params": Computed("Parameters of TGN on tgbl-wiki", "tab:param-count", parameter_counts),
     "table-data": Computed("Statistics of the datasets", "tab:tgbl_stats and others", dataset_statistics),
+    "figure-kernels": Computed("Shapes of kernels", "kernel shapes", lambda _, path: kernel_shapes(path)),
+    "figure-moments": Computed("Decay of moments", "moment ratio R_n", lambda _, path: moment_decay(path)),
+    "figure-gaps": Computed("p(Δt) by split", "p(Δt) per split", _of_datasets(gap_densities)),
+    "figure-spectral": Computed(
+        "Spectral entropy of nodes", "fig:spectral_density", _of_datasets(spectral_densities)
+    ),
 }

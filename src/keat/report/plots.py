@@ -22,12 +22,12 @@ _TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "1 month": 2_629_
 
 def overview(data: Dataset, results: Sequence[dict[str, Any]], path: Path) -> None:
     """Models side by side, stale and fresh, and the gaps between events of each split."""
-    plt = _pyplot()
+    plt = pyplot()
     figure, (left, right) = plt.subplots(
         1, 2, figsize=(11, 4.2), layout="constrained", width_ratios=[1.15, 1]
     )
     _bars(left, results)
-    _gap_curves(right, data)
+    gap_curves(right, data)
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
@@ -57,7 +57,7 @@ def _bars(axes: Axes, results: Sequence[dict[str, Any]]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _gap_curves(axes: Axes, data: Dataset) -> None:
+def gap_curves(axes: Axes, data: Dataset) -> None:
     """p(Δt): density of log gaps between consecutive events of a node, by split, with σ."""
     scale = SECONDS_PER[data.stream.unit]
     gaps = {name: gaps_of(data.part(name)) * scale for name in ("train", "val", "test")}
@@ -82,7 +82,7 @@ def _gap_curves(axes: Axes, data: Dataset) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _pyplot() -> Any:
+def pyplot() -> Any:
     try:
         import matplotlib
     except ImportError as error:

@@ -1,0 +1,97 @@
+"""The paper's figures that need no trained model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from keat.analysis.moments import exponential_ratio, moment_ratios
+from keat.analysis.spectral import spectral_entropies
+from keat.datasets.loading import Dataset
+from keat.kernels import create_kernel
+from keat.report.plots import BLUE, GREEN, ORANGE, gap_curves, pyplot
+
+COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
+RATES = (0.5, 1.0, 2.0)
+ORDERS = range(11)
+
+
+def kernel_shapes(path: Path) -> dict[str, Any]:
+    """ψ over age in multiples of σ, for the kernels that have a shape before training."""
+    plt = pyplot()
+    ages = np.linspace(0, 5, 201)
+    figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    scale = 1_000  # ages are whole numbers of a unit
+    for (name, label), colour in zip(
+        (("identity", "none"), ("laplacian", "Laplacian"), ("rbf", "RBF")), COLOURS, strict=False
+    ):
+        kernel = create_kernel(name, float(scale), 1.0, 1)
+        psi = kernel(torch.from_numpy((ages * scale).astype(np.int64))).detach().flatten().numpy()
+        axes.plot(ages, np.broadcast_to(psi, ages.shape), color=colour, label=label)
+    axes.set(xlabel="age Δt / σ", ylabel="ψ(Δt)", ylim=(0, 1.05))
+    axes.legend(frameon=False)
+    return _saved(plt, figure, path)
+
+
+def moment_decay(path: Path) -> dict[str, Any]:
+    """R_n = E[ψ tⁿ]/E[tⁿ] for t ~ Exp(1), ψ = e^{-at}: by quadrature, and (1 + a)^-(n+1)."""
+    plt = pyplot()
+    figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
+    rows = []
+    for rate, colour in zip(RATES, COLOURS, strict=False):
+        found = moment_ratios(lambda t, a=rate: np.exp(-a * t), lambda t: -t, list(ORDERS))  # type: ignore[misc]
+        closed = exponential_ratio(rate, list(ORDERS))
+        axes.semilogy(list(ORDERS), closed, color=colour, label=f"(1 + {rate:g})^-(n+1)")
+        axes.semilogy(list(ORDERS), found, "o", color=colour, markersize=4)
+        rows += [{"a": rate, "n": n, "R_n": float(found[n]), "closed form": float(closed[n])} for n in ORDERS]
+    axes.set(xlabel="order n", ylabel="R_n")
+    axes.legend(frameon=False)
+    return {"rows": rows, **_saved(plt, figure, path)}
+
+
+def gap_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str, Any]:
+    """p(Δt) of every split of every dataset."""
+    plt = pyplot()
+    figure, axes = _grid(plt, len(datasets))
+    for place, (name, data) in zip(axes, datasets.items(), strict=True):
+        gap_curves(place, data)
+        place.set_title(name, loc="left", fontsize=11)
+    return _saved(plt, figure, path)
+
+
+def spectral_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str, Any]:
+    """Density of the nodes' spectral entropies: of timestamps, as in the paper, and of counts."""
+    plt = pyplot()
+    figure, axes = plt.subplots(1, 2, figsize=(11, 3.8), layout="constrained")
+    rows = []
+    for place, of in zip(axes, ("timestamps", "counts"), strict=True):
+        for (name, data), colour in zip(datasets.items(), COLOURS * len(datasets), strict=False):
+            entropies = spectral_entropies(data.stream, of)  # type: ignore[arg-type]
+            density, edges = np.histogram(entropies, bins=40, density=True)
+            place.stairs(density, edges, color=colour, label=name)
+            rows.append({"dataset": name, "of": of, "median H": round(float(np.median(entropies)), 3)})
+        place.set(xlabel="spectral entropy H, nats", ylabel="density of nodes", title=f"of {of}")
+        place.legend(frameon=False, fontsize=8)
+    return {"rows": rows, **_saved(plt, figure, path)}
+
+
+def _grid(plt: Any, number: int) -> tuple[Any, list[Any]]:
+    columns = min(3, max(number, 1))
+    lines = -(-number // columns)
+    figure, axes = plt.subplots(
+        lines, columns, figsize=(4.4 * columns, 3.2 * lines), layout="constrained", squeeze=False
+    )
+    for spare in axes.flat[number:]:
+        spare.set_axis_off()
+    return figure, list(axes.flat[:number])
+
+
+def _saved(plt: Any, figure: Any, path: Path) -> dict[str, Any]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    plt.close(figure)
+    return {"picture": str(path)}
