@@ -30,7 +30,7 @@ from keat.events import humanize
 if TYPE_CHECKING:
     from keat.training.fit import EpochReport
 
-MODELS = "tgn or keat-tgn."  # a test keeps it complete: asking the registry would bring torch
+MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…, or keat-rank."  # a test keeps it complete
 _MODEL = "The model"
 _FIT = "Training"
 
@@ -68,6 +68,15 @@ def train_command(
     ] = None,
     modulate: Annotated[
         str | None, typer.Option(help="What ψ scales: edge, node, both or none.", rich_help_panel=_MODEL)
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any other setting of the model, for example neighbors=20 or length=64; repeat for more.",
+            rich_help_panel=_MODEL,
+        ),
     ] = None,
     task: Annotated[
         str,
@@ -137,13 +146,26 @@ def train_command(
     from keat.models.registry import ARCHITECTURES
     from keat.tasks.script import TGB_BATCH
     from keat.training.fit import FitConfig
-    from keat.training.runs import best_epoch, configuration, evaluate_run, set_threads, train_run
+    from keat.training.runs import (
+        best_epoch,
+        configuration,
+        evaluate_run,
+        set_threads,
+        settings_of,
+        train_run,
+    )
     from keat.training.tensorboard import tensorboard_watchers
 
     set_threads(threads)
     _require_device(device)
     config = configuration(
-        model, kernel=kernel, width=width, delta=delta, time_encoder=time_encoder, modulate=modulate
+        model,
+        kernel=kernel,
+        width=width,
+        delta=delta,
+        time_encoder=time_encoder,
+        modulate=modulate,
+        **settings_of(model, settings or []),
     )
     data = open_dataset(dataset, src, dst, time, features, label, unit, bipartite)
     fitting = FitConfig(
