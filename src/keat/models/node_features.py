@@ -25,8 +25,11 @@ class NodeFeatures(nn.Module):
         self.width = max(dim, 1)
         self.register_buffer("table", torch.zeros(1, self.width), persistent=False)
 
+    def clear(self) -> None:
+        self.table = self.table[-1:]
+
     def learn(self, events: EventStream) -> None:
-        """Take the table over from a stream, which has the same one in all of its slices."""
+        """Take the table over from the first events after a reset; all slices of a stream have the same."""
         if not self.used or len(self.table) > 1:
             return
         if events.node_features is None or events.node_features.shape[1] != self.width:

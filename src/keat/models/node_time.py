@@ -65,6 +65,7 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
 
     def reset(self) -> None:
         self.history.clear()
+        self.node_features.clear()
 
     def observe(self, events: EventStream) -> None:
         self.node_features.learn(events)

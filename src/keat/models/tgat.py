@@ -101,12 +101,13 @@ class TGAT(NodeTimeModel):
         attention, merge = self.attentions[layer - 1], self.merges[layer - 1]
         at_once = max(len(nodes), 1) if self.training else SEEDS_AT_ONCE
         pieces = (slice(first, first + at_once) for first in range(0, max(len(nodes), 1), at_once))
-        return torch.cat(
+        embedded = torch.cat(
             [
                 merge(attention(h[part], past[part], self.time_encoder, self.kernel), raw[part])
                 for part in pieces
             ]
         )
+        return embedded.to(raw.dtype)  # what the next layer sums is not bfloat16, also where products are
 
     def _below(
         self,
