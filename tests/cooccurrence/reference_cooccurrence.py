@@ -67,6 +67,13 @@ class PlainPast:
         ):
             for width, value in zip(self.widths, self.sums(src, dst, now), strict=True):
                 told[f"{name}, over {width:g}"] = value
+        for name, src, dst in (
+            ("share of the source's events", u, None),
+            ("share of the candidate's events", None, v),
+        ):
+            for width in self.widths:
+                whole = kernel_sum(self.times(src, dst), now, width)
+                told[f"{name}, over {width:g}"] = kernel_sum(meetings, now, width) / (whole + 1e-6)
         return told | {
             "age of the source's last event": self.age(u, None, now),
             "age of the last event to the source": self.age(None, u, now),
@@ -86,7 +93,7 @@ class PlainPast:
             "last to have reached the source": float(bool(to_source) and to_source[-1] == v),
             "age of the candidate's last event": self.age(None, v, now),
             "age of the candidate's last event as a source": self.age(v, None, now),
-            "events since the candidate's last": len(self.events) - number[-1] if number else 1e6,
+            "events since the candidate's last": len(self.events) - number[-1] if number else math.inf,
             "events to the candidate": len(at_candidate),
             "sources of the candidate": len(set(at_candidate)),
             "last reached by this source": float(bool(at_candidate) and at_candidate[-1] == u),

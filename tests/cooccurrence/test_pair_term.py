@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
-from keat.cooccurrence.columns import AGE, NEVER, PAIR_SINGLE, SOURCE_SINGLE
+from keat.cooccurrence.columns import AGE, FLAG, NEVER, PAIR_SINGLE, PATHS, SOURCE_SINGLE
 from keat.cooccurrence.pair_term import Numbers
 from keat.cooccurrence.widths import LearnedWidths
 
@@ -78,6 +78,6 @@ def test_a_logit_depends_on_its_own_pair_only(learned: int | None) -> None:
 def test_what_the_network_sees_stays_small() -> None:
     """Whatever the counts and ages, each scaled number is within a few units of 0."""
     for scale in (SOURCE_SINGLE | PAIR_SINGLE).values():
-        largest = NEVER if scale is AGE else 1e5
-        assert 0 < scale.gain * math.log1p(scale.inner * largest) < 20
-    assert AGE.gain * math.log1p(AGE.inner * NEVER) < 4
+        largest = 1.0 if scale in (FLAG, PATHS) else 1e6
+        assert 0.5 < scale.gain * math.log1p(scale.inner * largest) < 5
+    assert AGE.gain * math.log1p(NEVER) < 4

@@ -2,7 +2,7 @@
 
 First the kernel sums, a block of M columns each, then single numbers. A network takes y = g·log(1 + k·x)
 of each x, with fixed k and g, which brings counts of thousands, ages of months and flags alike to about
-0 … 2; nothing is fitted to the data.
+0 … 2; nothing is fitted to the data. What is read is k·x.
 """
 
 from __future__ import annotations
@@ -10,10 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
-NEVER = 1.0e6  # the age of what has not happened, in σ
+NEVER = 1.0e9  # k·x of the age of what has not happened: ten thousand σ
 
 
 class Scale(NamedTuple):
@@ -23,12 +20,13 @@ class Scale(NamedTuple):
     gain: float
 
 
-SUM, COUNT = Scale(1.0, 1.0), Scale(1.0, 1 / 3)
+SUM, SHARE = Scale(1.0, 1.0), Scale(1.0, 1.5)
+COUNT, FLAG, RATE = Scale(1.0, 1 / 3), Scale(1.0, 1.5), Scale(1.0, 1.5)
 AGE = Scale(1e5, 1 / 8)  # in σ: 1e-5 σ is a second where σ is a day
-RATIO, FLAG, RATE, SHARE = Scale(100.0, 1 / 4), Scale(1.0, 1.5), Scale(1.0, 1.5), Scale(1.0, 1.5)
-PATHS = Scale(1e3, 1 / 4)
+RATIO = Scale(100.0, 1 / 4)
+PATHS = Scale(1000.0, 1 / 4)
 
-SOURCE_SUMS = ("from the source", "to the source")
+SOURCE_SUMS = {"from the source": SUM, "to the source": SUM}
 SOURCE_SINGLE: dict[str, Scale] = {
     "age of the source's last event": AGE,
     "age of the last event to the source": AGE,
@@ -38,7 +36,14 @@ SOURCE_SINGLE: dict[str, Scale] = {
     "share of returns to the same destination": RATE,
     "share of new destinations": RATE,
 }
-PAIR_SUMS = ("source to candidate", "candidate to source", "to the candidate", "from the candidate")
+PAIR_SUMS = {
+    "source to candidate": SUM,
+    "candidate to source": SUM,
+    "to the candidate": SUM,
+    "from the candidate": SUM,
+    "share of the source's events": SHARE,
+    "share of the candidate's events": SHARE,
+}
 PAIR_SINGLE: dict[str, Scale] = {
     "met before": FLAG,
     "1 / recency rank among the source's destinations": FLAG,
@@ -83,9 +88,3 @@ class Columns:
     def pair(self) -> int:
         """Numbers of a pair."""
         return len(PAIR_SUMS) * self.kernels + len(PAIR_SINGLE)
-
-
-def scales(singles: dict[str, Scale]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-    """k and g of single numbers, in order."""
-    inner, gain = np.array(list(singles.values()), dtype=np.float32).T
-    return inner, gain

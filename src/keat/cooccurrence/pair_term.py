@@ -10,20 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.cooccurrence.columns import (
-    PAIR_SINGLE,
-    PAIR_SUMS,
-    SHARE,
-    SOURCE_SINGLE,
-    SOURCE_SUMS,
-    SUM,
-    Columns,
-    Scale,
-    scales,
-)
+from keat.cooccurrence.columns import PAIR_SINGLE, PAIR_SUMS, SOURCE_SINGLE, SOURCE_SUMS, Scale
 from keat.cooccurrence.widths import LearnedWidths
-
-TINY = 1e-6  # of a kernel sum: what has faded so far has no share
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,59 +26,53 @@ class Numbers:
 
 
 class PairTerm(nn.Module):
-    """logit(u, v) = MLP(log of all numbers), with two hidden layers.
+    """logit(u, v) = MLP(log(1 + numbers)), with two hidden layers.
 
-    The source's own numbers enter the first layer once a question, the pair's once a candidate. To the sums
-    of the pair come their shares, of the source's and of the candidate's sum of the same kernel.
+    The source's own numbers enter the first layer once a question, the pair's once a candidate.
     """
 
     def __init__(self, widths: npt.NDArray[np.float64], learned: int | None = None, hidden: int = 64) -> None:
         """``learned`` kernels placed freely on the grid of ``widths``; else the grid's own."""
         super().__init__()
-        self.columns = Columns(len(widths))
         self.mix = LearnedWidths(widths, learned) if learned is not None else None
-        kernels = len(widths) if learned is None else learned
-        self.source_scale = _Squash(len(SOURCE_SUMS) * kernels, 0, SOURCE_SINGLE)
-        self.pair_scale = _Squash(len(PAIR_SUMS) * kernels, 2 * kernels, PAIR_SINGLE)
-        self.lin_source = nn.Linear(self.source_scale.size, hidden)
-        self.lin_pair = nn.Linear(self.pair_scale.size, hidden, bias=False)
+        self.lin_source = _LogLinear(SOURCE_SUMS, SOURCE_SINGLE, len(widths), self.mix, hidden)
+        self.lin_pair = _LogLinear(PAIR_SUMS, PAIR_SINGLE, len(widths), self.mix, hidden)
         self.lin_hidden = nn.Linear(hidden, hidden)
-        self.lin_out = nn.Linear(hidden, 1, bias=False)  # one number more for all candidates ranks nobody
+        self.lin_out = nn.Linear(hidden, 1)
 
     def forward(self, numbers: Numbers) -> Tensor:
         """Logits (B, C)."""
-        source = self.lin_source(self.source_scale(*self._sums(numbers.source, len(SOURCE_SUMS))))
-        sums, single = self._sums(numbers.pair, len(PAIR_SUMS))
-        met, _, to_candidate, _ = sums.unbind(dim=-2)  # in the order of PAIR_SUMS, (B, C, M) each
-        by_source = self._sums(numbers.source, len(SOURCE_SUMS))[0][:, None, 0]
-        shares = torch.cat((met / (by_source + TINY), met / (to_candidate + TINY)), dim=-1)
-        pair = self.lin_pair(self.pair_scale(sums, single, shares))
-        hidden = functional.relu(pair + source[:, None])
-        hidden = functional.relu(self.lin_hidden(hidden))
+        hidden = self.lin_pair(numbers.pair) + self.lin_source(numbers.source)[:, None]
+        hidden = self.lin_hidden(hidden.relu_()).relu_()
         logits: Tensor = self.lin_out(hidden)[..., 0]
         return logits
 
-    def _sums(self, numbers: Tensor, groups: int) -> tuple[Tensor, Tensor]:
-        """Kernel sums (…, groups, M) and the single numbers after them."""
-        sums, single = numbers.tensor_split([groups * self.columns.kernels], dim=-1)
-        sums = sums.view(*sums.shape[:-1], groups, self.columns.kernels)
-        return sums if self.mix is None else self.mix(sums), single
 
+class _LogLinear(nn.Module):
+    """A linear layer on g·log(1 + x), with the kernel sums in x mixed first if widths are learned."""
 
-class _Squash(nn.Module):
-    """y = g·log(1 + k·x) of sums, shares and single numbers, side by side."""
-
-    inner: Tensor
     gain: Tensor
 
-    def __init__(self, sums: int, shares: int, single: dict[str, Scale]) -> None:
+    def __init__(
+        self,
+        sums: dict[str, Scale],
+        single: dict[str, Scale],
+        kernels: int,
+        mix: LearnedWidths | None,
+        hidden: int,
+    ) -> None:
         super().__init__()
-        inner, gain = scales({str(i): SUM for i in range(sums)} | {f"s{i}": SHARE for i in range(shares)})
-        more_inner, more_gain = scales(single)
-        self.size = sums + shares + len(single)
-        self.register_buffer("inner", torch.from_numpy(np.append(inner, more_inner)), persistent=False)
-        self.register_buffer("gain", torch.from_numpy(np.append(gain, more_gain)), persistent=False)
+        self.shape, self.mix = (len(sums), kernels), mix
+        used = kernels if mix is None else len(mix.place)
+        gain = [scale.gain for scale in sums.values() for _ in range(used)]
+        gain += [scale.gain for scale in single.values()]
+        self.register_buffer("gain", torch.tensor(gain), persistent=False)
+        self.linear = nn.Linear(len(gain), hidden)
 
-    def forward(self, sums: Tensor, single: Tensor, shares: Tensor | None = None) -> Tensor:
-        parts = (sums.flatten(-2), single) if shares is None else (sums.flatten(-2), shares, single)
-        return self.gain * torch.log1p(self.inner * torch.cat(parts, dim=-1))
+    def forward(self, numbers: Tensor) -> Tensor:
+        if self.mix is not None:
+            sums, single = numbers.tensor_split([self.shape[0] * self.shape[1]], dim=-1)
+            mixed = self.mix(sums.reshape(*sums.shape[:-1], *self.shape)).flatten(-2)
+            numbers = torch.cat((mixed, single), dim=-1)
+        # g scales the weights, not the numbers, of which there are many more.
+        return functional.linear(torch.log1p(numbers), self.linear.weight * self.gain, self.linear.bias)

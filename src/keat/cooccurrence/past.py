@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -142,7 +143,13 @@ class KernelCooccurrence:
             event,
             Questions(*_frozen(src, t, candidates.ravel()), 0 if candidates.ndim == 1 else width, width),
             self._scratch,
-            Scales(1.0 / self.sigma, 1.0 / (HOP_WIDTH * self.sigma), self.fanout),
+            Scales(
+                per_time=columns.AGE.inner / self.sigma,
+                per_path=columns.PATHS.inner,
+                per_ratio=columns.RATIO.inner,
+                hop_rate=1.0 / (HOP_WIDTH * self.sigma),
+                fanout=self.fanout,
+            ),
             of_source,
             of_pair,
         )
@@ -152,20 +159,19 @@ class KernelCooccurrence:
         """The numbers of one pair by name, as they are: sums and counts of events, ages in the unit of
         time (infinite if never), ranks and shares."""
         numbers = self.read(np.array([src], np.int32), np.array([t]), np.array([candidate], np.int32))
-        sums, single = columns.SOURCE_SUMS + columns.PAIR_SUMS, columns.SOURCE_SINGLE | columns.PAIR_SINGLE
-        kernels, source, pair = self.columns.kernels, numbers.source[0], numbers.pair[0, 0]
-        first, second = (len(part) * kernels for part in (columns.SOURCE_SUMS, columns.PAIR_SUMS))
-        told = dict(
-            zip(
-                [f"{name}, over {width:g}" for name in sums for width in self.widths],
-                torch.cat((source[:first], pair[:second])).tolist(),
-                strict=True,
-            )
-        )
-        values = torch.cat((source[first:], pair[second:])).tolist()
-        for (name, scale), value in zip(single.items(), values, strict=True):
-            age = scale is columns.AGE
-            told[name] = (float("inf") if value >= columns.NEVER else value * self.sigma) if age else value
+        told: dict[str, float] = {}
+        for sums, single, read in (
+            (columns.SOURCE_SUMS, columns.SOURCE_SINGLE, numbers.source[0]),
+            (columns.PAIR_SUMS, columns.PAIR_SINGLE, numbers.pair[0, 0]),
+        ):
+            values = iter(read.tolist())
+            for name in sums:
+                told |= {f"{name}, over {width:g}": next(values) for width in self.widths}
+            for (name, scale), value in zip(single.items(), values, strict=True):
+                if value >= columns.NEVER:
+                    told[name] = math.inf
+                else:
+                    told[name] = value / scale.inner * (self.sigma if scale is columns.AGE else 1.0)
         return told
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
+import numpy as np
+
 from keat.cooccurrence.columns import NEVER
 from keat.cooccurrence.observing import observe
 from keat.cooccurrence.paths import THREE, THREE_PATHS, TWO, TWO_PATHS, walk, wipe
@@ -24,6 +26,7 @@ from keat.cooccurrence.tables import (
 )
 from keat.state.compiled import compiled
 
+TINY = 1e-6  # of a kernel sum: what has faded so far has no share
 FADED = 30.0  # e⁻³⁰: nothing in float32, and no sum is let run into denormal numbers, which are slow
 
 
@@ -57,7 +60,9 @@ class Scratch(NamedTuple):
 class Scales(NamedTuple):
     """Numbers that do not change."""
 
-    per_time: float  # 1/σ, for ages
+    per_time: float  # of ages
+    per_path: float  # of two- and three-hop sums
+    per_ratio: float  # of an age to a gap
     hop_rate: float
     fanout: int
 
@@ -81,35 +86,35 @@ def read_in_turn(
         while event < len(events.t) and events.t[event] < now:
             event += 1
         observe(tables, events.src, events.dst, events.t, first, event)
-        _read_source(tables, u, now, of_source[i], scales.per_time)
-        _mark_ranks(tables.ring[u, OUT], scratch.rank, 1)
+        _read_source(tables, u, now, of_source[i], scales)
+        _mark_ranks(tables.ring, u, scratch.rank, 1)
         length = walk(tables, u, now, scales.hop_rate, scales.fanout, scratch.reached, scratch.trail)
-        for j in range(questions.width):
-            v = questions.candidates[i * questions.step + j]
-            _read_pair(tables, u, v, now, of_pair[i, j], scratch.rank[v], scratch.reached[v], scales.per_time)
+        first = i * questions.step
+        _read_pairs(tables, u, now, questions.candidates, first, of_source[i], of_pair[i], scratch, scales)
         wipe(scratch.reached, scratch.trail, length)
-        _mark_ranks(tables.ring[u, OUT], scratch.rank, 0)
+        _mark_ranks(tables.ring, u, scratch.rank, 0)
     return event
 
 
 @compiled
-def _mark_ranks(ring: Array, rank: Array, mark: int) -> None:
-    for k in range(len(ring)):
-        if ring[k] == NONE:
+def _mark_ranks(ring: Array, u: int, rank: Array, mark: int) -> None:
+    for k in range(ring.shape[2]):
+        if ring[u, OUT, k] == NONE:
             break
-        rank[ring[k]] = mark * (k + 1)
+        rank[ring[u, OUT, k]] = mark * (k + 1)
 
 
 @compiled
-def _read_source(tables: Tables, u: int, now: int, out: Array, scale: float) -> None:
+def _read_source(tables: Tables, u: int, now: int, out: Array, scales: Scales) -> None:
     kernels = len(tables.rates)
     out[:] = 0.0
     for role in (OUT, IN):
         out[2 * kernels + role] = NEVER
         if tables.counts[u, role] > 0:
             age = now - tables.last[u, role]
-            _fade(tables.sums[u, role], tables.rates, age, out, role * kernels)
-            out[2 * kernels + role] = age * scale
+            for m in range(kernels):
+                out[role * kernels + m] = tables.sums[u, role, m] * _psi(age * tables.rates[m])
+            out[2 * kernels + role] = age * scales.per_time
     o = 2 * kernels + 2
     out[o], out[o + 1] = tables.counts[u, OUT], tables.counts[u, IN]
     out[o + 2] = tables.distinct[u, OUT]
@@ -117,53 +122,80 @@ def _read_source(tables: Tables, u: int, now: int, out: Array, scale: float) -> 
 
 
 @compiled
-def _read_pair(
-    tables: Tables, u: int, v: int, now: int, out: Array, rank: int, reached: Array, scale: float
+def _read_pairs(
+    tables: Tables,
+    u: int,
+    now: int,
+    candidates: Array,
+    first: int,
+    source: Array,
+    out: Array,
+    scratch: Scratch,
+    scales: Scales,
 ) -> None:
-    kernels = len(tables.rates)
-    out[:] = 0.0
-    o = 4 * kernels
-    out[o + 3] = out[o + 4] = out[o + 7] = out[o + 9] = out[o + 10] = NEVER
-    # Most candidates have never met the source; a node that never had the role needs no look-up at all.
-    row = row_of(tables, u, v) if tables.counts[u, OUT] > 0 and tables.counts[v, IN] > 0 else NONE
-    if row != NONE:
-        age = now - tables.pair_last[row]
-        _fade(tables.pair_sums[row], tables.rates, age, out, 0)
-        out[o] = 1.0
-        out[o + 1] = 1.0 / (rank if rank > 0 else tables.ring.shape[2] + 1)
-        out[o + 2] = tables.pair_count[row]
-        out[o + 3] = age * scale
-        if tables.pair_gap[row] != NONE:
-            out[o + 4] = tables.pair_gap[row] * scale
-            out[o + 5] = (age + 1.0) / (tables.pair_gap[row] + 1.0)
-    row = row_of(tables, v, u) if tables.counts[v, OUT] > 0 and tables.counts[u, IN] > 0 else NONE
-    if row != NONE:
-        age = now - tables.pair_last[row]
-        _fade(tables.pair_sums[row], tables.rates, age, out, kernels)
-        out[o + 6] = 1.0
-        out[o + 7] = age * scale
-        out[o + 8] = 1.0 if tables.partner[u, IN] == v else 0.0
-    for role in (OUT, IN):
-        if tables.counts[v, role] > 0:
-            age = now - tables.last[v, role]
-            _fade(tables.sums[v, role], tables.rates, age, out, (3 - role) * kernels)
-            out[o + 10 - role] = age * scale
-    out[o + 11] = tables.clock[EVENTS] - tables.last_number[v] if tables.counts[v, IN] > 0 else NEVER
-    out[o + 12], out[o + 13] = tables.counts[v, IN], tables.distinct[v, IN]
-    out[o + 14] = 1.0 if tables.partner[v, IN] == u else 0.0
-    out[o + 15], out[o + 16] = tables.rate[v, STICKY], tables.rate[v, NOVEL]
-    out[o + 17] = tables.rate[v, SAME]
+    """One long loop: a call for each candidate would cost more than what it does."""
+    rates, kernels, counts, last = tables.rates, len(tables.rates), tables.counts, tables.last
     before = tables.partner[u, OUT]
-    if before != NONE:
-        out[o + 18] = 1.0 if tables.pair_next[tables.last_pair[u]] == v else 0.0
-        out[o + 19] = 1.0 if tables.successor[before] == v else 0.0
-    out[o + 20] = 1.0 if u == v else 0.0
-    out[o + 21], out[o + 22] = reached[TWO], reached[TWO_PATHS]
-    out[o + 23], out[o + 24] = reached[THREE], reached[THREE_PATHS]
+    next_of_source = tables.pair_next[tables.last_pair[u]] if before != NONE else NONE
+    next_of_anyone = tables.successor[before] if before != NONE else NONE
+    had_out, had_in = counts[u, OUT] > 0, counts[u, IN] > 0
+    unranked = np.float32(1.0 / (tables.ring.shape[2] + 1))
+    o = 6 * kernels
+    for j in range(out.shape[0]):
+        v = candidates[first + j]
+        for k in range(out.shape[1]):
+            out[j, k] = 0.0
+        out[j, o + 3] = out[j, o + 4] = out[j, o + 7] = NEVER
+        out[j, o + 9] = out[j, o + 10] = out[j, o + 11] = NEVER
+        if counts[v, IN] > 0:
+            age = now - last[v, IN]
+            for m in range(kernels):
+                out[j, 2 * kernels + m] = tables.sums[v, IN, m] * _psi(age * rates[m])
+            out[j, o + 9] = age * scales.per_time
+            out[j, o + 11] = tables.clock[EVENTS] - tables.last_number[v]
+            out[j, o + 12], out[j, o + 13] = counts[v, IN], tables.distinct[v, IN]
+            out[j, o + 14] = 1.0 if tables.partner[v, IN] == u else 0.0
+            out[j, o + 15], out[j, o + 16] = tables.rate[v, STICKY], tables.rate[v, NOVEL]
+            out[j, o + 17] = tables.rate[v, SAME]
+            # Most candidates have never met the source: no row, and nothing more to read.
+            row = row_of(tables.keys, tables.rows, u, v) if had_out else NONE
+            if row != NONE:
+                age, gap = now - tables.pair_last[row], tables.pair_gap[row]
+                for m in range(kernels):
+                    met = tables.pair_sums[row, m] * _psi(age * rates[m])
+                    out[j, m] = met
+                    out[j, 4 * kernels + m] = met / (source[m] + TINY)
+                    out[j, 5 * kernels + m] = met / (out[j, 2 * kernels + m] + TINY)
+                out[j, o] = 1.0
+                rank = scratch.rank[v]
+                out[j, o + 1] = np.float32(1.0) / rank if rank > 0 else unranked
+                out[j, o + 2] = tables.pair_count[row]
+                out[j, o + 3] = age * scales.per_time
+                if gap != NONE:
+                    out[j, o + 4] = gap * scales.per_time
+                    out[j, o + 5] = scales.per_ratio * (age + 1.0) / (gap + 1.0)
+        if counts[v, OUT] > 0:
+            age = now - last[v, OUT]
+            for m in range(kernels):
+                out[j, 3 * kernels + m] = tables.sums[v, OUT, m] * _psi(age * rates[m])
+            out[j, o + 10] = age * scales.per_time
+            row = row_of(tables.keys, tables.rows, v, u) if had_in else NONE
+            if row != NONE:
+                age = now - tables.pair_last[row]
+                for m in range(kernels):
+                    out[j, kernels + m] = tables.pair_sums[row, m] * _psi(age * rates[m])
+                out[j, o + 6] = 1.0
+                out[j, o + 7] = age * scales.per_time
+                out[j, o + 8] = 1.0 if tables.partner[u, IN] == v else 0.0
+        out[j, o + 18] = 1.0 if v == next_of_source else 0.0
+        out[j, o + 19] = 1.0 if v == next_of_anyone else 0.0
+        out[j, o + 20] = 1.0 if u == v else 0.0
+        out[j, o + 21] = scales.per_path * scratch.reached[v, TWO]
+        out[j, o + 22] = scratch.reached[v, TWO_PATHS]
+        out[j, o + 23] = scales.per_path * scratch.reached[v, THREE]
+        out[j, o + 24] = scratch.reached[v, THREE_PATHS]
 
 
 @compiled
-def _fade(sums: Array, rates: Array, age: int, out: Array, first: int) -> None:
-    for m in range(len(rates)):
-        x = age * rates[m]
-        out[first + m] = sums[m] * math.exp(-x) if x < FADED else 0.0
+def _psi(x: float) -> np.float32:
+    return np.float32(math.exp(np.float32(-x))) if x < FADED else np.float32(0.0)

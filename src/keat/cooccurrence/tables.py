@@ -142,8 +142,8 @@ def pair_key(src: int, dst: int) -> np.int64:
 
 
 @compiled
-def row_of(tables: Tables, src: int, dst: int) -> np.int64:
+def row_of(keys: Array, rows: Array, src: int, dst: int) -> np.int64:
     """The row of a pair, or -1 if it has never met."""
     key = pair_key(src, dst)
-    slot = slot_of(tables.keys, key)
-    return tables.rows[slot] if tables.keys[slot] == key else np.int64(NONE)
+    slot = slot_of(keys, key)
+    return rows[slot] if keys[slot] == key else np.int64(NONE)
