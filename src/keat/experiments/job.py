@@ -35,7 +35,7 @@ class Job:
         return FitConfig(**self.fit, seed=self.seed)
 
     def training_key(self, fingerprint: str) -> str:
-        """A name by content for what is trained: full configuration, data and version of the code."""
+        """A name by content for what is trained: every choice, the data and the version of the code."""
         content: dict[str, Any] = {
             "keat": keat.__version__,
             "data": fingerprint,
@@ -44,13 +44,19 @@ class Job:
             "sample": self.sample,
         }
         if not self.is_heuristic:
-            content["config"] = asdict(configuration(self.model, **self.config))
-            content["fit"] = asdict(self.fitting())
+            content["config"] = _choices(configuration(self.model, **self.config))
+            content["fit"] = _choices(self.fitting())
         return _digest(content)
 
     def key(self, fingerprint: str) -> str:
         """A name for the result: what was trained and how it was scored."""
         return _digest({"trained": self.training_key(fingerprint), "refresh": self.refresh})
+
+
+def _choices(settings: Any) -> dict[str, Any]:
+    """What differs from the defaults, so that a setting added later renames nothing that was run before."""
+    defaults = asdict(type(settings)())
+    return {name: value for name, value in asdict(settings).items() if value != defaults[name]}
 
 
 def _digest(content: dict[str, Any]) -> str:
