@@ -58,8 +58,20 @@ class Side:
     delta: str | None = None
 
 
-GEARS = (Side("gearsage", "target"), Side("keat-gearsage", "target"), Side("keat-gearsage", "end"))
-BASELINES = (Side("degree"), Side("logistic"), Side("logistic, faded types"), Side("planted log odds"))
+KERNELS = {"gearsage": "identity", "keat-gearsage": "laplacian", "keat-gearsage, gated": "gated"}
+GEARS = (
+    Side("gearsage", "target"),
+    Side("keat-gearsage", "target"),
+    Side("keat-gearsage, gated", "target"),
+    Side("keat-gearsage", "end"),
+)
+BASELINES = (
+    Side("degree"),
+    Side("logistic"),
+    Side("logistic, types both ways"),
+    Side("logistic, faded types"),
+    Side("planted log odds"),
+)
 
 
 # -- the study ---------------------------------------------------------------------------------------
@@ -91,12 +103,13 @@ def run_side(side: Side, data: DGraphFin, truth: ContactsTruth, seed: int, scrat
         scores = baseline(side.name, data, truth)
         val, test = (label_metrics(scores[nodes], data.y[nodes]) for nodes in (data.valid, data.test))
         return {"val": val, "test": test, "config": None, "fit": None}
-    config = gearsage_configuration(side.name, delta=side.delta)
+    name, kernel = side.name.split(",")[0], KERNELS[side.name]
+    config = gearsage_configuration(name, kernel=kernel, delta=side.delta)
     fitting = GEARSageFit(**asdict(FITTING) | {"seed": seed})
-    folder = scratch / f"{data.stream.name}-{side.name}-{side.delta}"
+    folder = scratch / f"{data.stream.name}-{name}-{kernel}-{side.delta}"
     graph = build_graph(data.stream, data.y, config.delta)
     resume = (folder / "run.json").exists()
-    train_gearsage(side.name, data, folder, config, fitting, resume=resume, graph=graph)
+    train_gearsage(name, data, folder, config, fitting, resume=resume, graph=graph)
     history = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     best = [line for line in history if line["best"]][-1]
     return {
@@ -116,18 +129,20 @@ def baseline(name: str, data: DGraphFin, truth: ContactsTruth) -> npt.NDArray[np
         return truth.log_odds
     if name == "degree":
         return features[:, 31] + features[:, 32]
-    if name == "logistic, faded types":
-        features = np.hstack((features, faded_types(data)))
+    if name == "logistic, types both ways":
+        features = np.hstack((features, type_sums(data, math.inf)))
+    elif name == "logistic, faded types":
+        stream = data.stream
+        features = np.hstack((features, type_sums(data, estimate_sigma(stream.src, stream.dst, stream.t))))
     return logistic(features, data)
 
 
-def faded_types(data: DGraphFin) -> npt.NDArray[np.float64]:
-    """(n, 11): Σ over a node's edges of each type of exp(-Δ/σ), Δ from the node's latest edge: by hand what
-    the kernel does."""
+def type_sums(data: DGraphFin, sigma: float) -> npt.NDArray[np.float64]:
+    """(n, 11): Σ over a node's edges of each type, in and out, of exp(-Δ/σ), Δ from the node's latest edge:
+    by hand what the kernel does."""
     stream = data.stream
     person = np.concatenate((stream.src, stream.dst)).astype(np.int64)
     kind, t = (np.tile(column, 2) for column in (edge_types(stream), stream.t))
-    sigma = estimate_sigma(stream.src, stream.dst, stream.t)
     weight = np.exp(-(latest_times(stream)[person] - t) / sigma)
     sums = np.bincount(person * TYPES + kind - 1, weight, stream.num_nodes * TYPES)
     return sums.reshape(-1, TYPES).astype(np.float64)
