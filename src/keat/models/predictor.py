@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -9,9 +10,10 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from keat.state.compiled import Floats, Integers, compiled, compiled_sums, is_compilable
+from keat.state.compiled import Floats, Integers, compiled, compiled_sums, is_compilable, over_rows
 
 NUMBERS_AT_ONCE = 1 << 22  # hidden numbers worked on at a time where they must be written down
+NUMBERS_WORTH_A_THREAD = 1 << 21  # hidden numbers that take about a millisecond
 
 
 class LinkPredictor(nn.Module):
@@ -43,11 +45,11 @@ class LinkPredictor(nn.Module):
         return logits
 
     def shared(self, src: Tensor, dst: Tensor) -> Tensor:
-        """Logits (B, C) of projected sources (B, d) with candidates (C, d) that all share.
+        """Logits (B, C) of projected sources (B, d) with candidates (d, C) that all share.
 
         The (B, C, d) hidden layer is never whole in memory. Inference only.
         """
-        return relu_dot(src, dst.T.contiguous()[None], self.lin_final.weight[0]).add_(self.lin_final.bias)
+        return relu_dot(src, dst[None], self.lin_final.weight[0]).add_(self.lin_final.bias)
 
 
 def relu_dot(own: Tensor, others: Tensor, weight: Tensor) -> Tensor:
@@ -57,7 +59,11 @@ def relu_dot(own: Tensor, others: Tensor, weight: Tensor) -> Tensor:
     """
     if is_compilable(own):
         out = own.new_empty(len(own), others.shape[2])
-        _relu_dot(own.numpy(), others.numpy(), weight.detach().numpy(), out.numpy())
+        arrays = own.numpy(), others.numpy(), weight.detach().numpy(), out.numpy()
+        if out.numel() * len(weight) < NUMBERS_WORTH_A_THREAD:
+            _relu_dot(*arrays)
+        else:
+            over_rows(len(own), partial(_relu_dot_of_rows, *arrays))
         return out
     others = others.expand(len(own), -1, -1)
     rows = max(1, NUMBERS_AT_ONCE // max(others[0].numel(), 1)) if len(own) else 1
@@ -123,6 +129,10 @@ def _pair_gradients(
                 to_weight[k] += slope * hidden
                 to_mine[k] += passed
                 to_theirs[k] += passed
+
+
+def _relu_dot_of_rows(own: Floats, others: Floats, weight: Floats, out: Floats, rows: slice) -> None:
+    _relu_dot(own[rows], others if len(others) == 1 else others[rows], weight, out[rows])
 
 
 @compiled

@@ -30,7 +30,7 @@ from torch import Tensor
 from keat.attention import KernelizedAttention
 from keat.kernels import Identity, Kernel
 from keat.models.predictor import LinkPredictor, relu_dot
-from keat.state.compiled import Floats, compiled_sums, is_compilable
+from keat.state.compiled import Floats, compiled_sums, is_compilable, over_rows
 from keat.time_encoding import Cosine
 
 NUMBERS_AT_ONCE = 1 << 21  # of the (c, H·T, B) sums: bounds memory, and keeps a piece in cache
@@ -176,8 +176,10 @@ def _times(psi: Tensor | None, values: Tensor) -> Tensor:
 def _turned(weight: Tensor, cosine: Tensor, sine: Tensor, turn: Tensor, out: Tensor) -> Tensor:
     """Σ_k β_k cos ⊙ cos wδ - Σ_k β_k sin ⊙ sin wδ, (c, T, H, B), of weights β (c, K, H, B)."""
     if is_compilable(weight):
-        arrays = (tensor.numpy() for tensor in (weight.contiguous(), cosine, sine, turn, out))
-        _turn_compiled(weight.shape[1])(*arrays)
+        tensors = (weight.contiguous(), cosine, sine, turn, out)
+        beta, cos, sin, turned, sums = (tensor.numpy() for tensor in tensors)
+        loop = _turn_compiled(weight.shape[1])
+        over_rows(len(sums), lambda rows: loop(beta[rows], cos[rows], sin[rows], turned, sums[rows]))
         return out
     waves = torch.cat((cosine, sine), dim=2).transpose(1, 2)  # (c, 2T, K)
     sums = torch.bmm(waves, weight.flatten(2)).view(*waves.shape[:2], *weight.shape[2:])  # (c, 2T, H, B)

@@ -327,28 +327,24 @@ class TGN(LearnedLinkModel):
 
     def _score_shared(self, src: Tensor, candidates: Tensor, key: object) -> Tensor:
         """One list for all: a candidate is embedded once, and again only when something it sees changed."""
-        nodes, place = self._numbering.distinct(src)
-        sources = self.predictor.lin_src(self.embed(nodes))[place]
         if self._candidates is None or self._candidates.key is not key:
-            self._candidates = _ProjectedCandidates(key, self, candidates)
-        return self.predictor.shared(sources, self._candidates.projected(self))
+            self._candidates = _ProjectedCandidates(key, candidates, self.config.dim, len(self.recent.ring))
+        kept = self._candidates
+        stale = self.recent.touched(candidates, kept.changed, self.log)
+        nodes, place = self._numbering.distinct(src)
+        z = self.embed(torch.cat((nodes, candidates[stale])))
+        kept.renew(stale, self.predictor.lin_dst(z[len(nodes) :]))
+        return self.predictor.shared(self.predictor.lin_src(z[: len(nodes)])[place], kept.columns)
 
 
 class _ProjectedCandidates:
     """lin_dst of the embeddings of one list of candidates, kept up to date as events are observed."""
 
-    def __init__(self, key: object, model: TGN, candidates: Tensor) -> None:
-        self.key, self.candidates = key, candidates
-        self.values: Tensor = model.predictor.lin_dst(model.embed(candidates))
-        self.changed = torch.zeros(len(model.recent.ring), dtype=torch.bool, device=candidates.device)
+    def __init__(self, key: object, candidates: Tensor, dim: int, num_nodes: int) -> None:
+        self.key = key
+        self.columns = torch.zeros(dim, len(candidates), device=candidates.device)
+        self.changed = torch.ones(num_nodes, dtype=torch.bool, device=candidates.device)  # none is known yet
 
-    def projected(self, model: TGN) -> Tensor:
-        """An embedding changes with the node itself and with the memory of its last K neighbours."""
-        events = model.recent.of(self.candidates)
-        own = self.candidates[:, None]
-        others = torch.where(events >= 0, model.log.other_end(events.clamp(min=0), own), own)
-        stale = torch.nonzero(self.changed[torch.cat((own, others), dim=1)].any(dim=1))[:, 0]
-        if len(stale):
-            self.values[stale] = model.predictor.lin_dst(model.embed(self.candidates[stale]))
-            self.changed.fill_(False)
-        return self.values
+    def renew(self, stale: Tensor, projected: Tensor) -> None:
+        self.columns = self.columns.to(projected.dtype).index_copy_(1, stale, projected.T)
+        self.changed.fill_(False)

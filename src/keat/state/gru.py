@@ -27,6 +27,10 @@ def update_with_messages(gru: nn.GRUCell, message: Tensor, encoded: Tensor, told
 
     A node without one has ``told`` (n, 1) = 0 and a row of zeros, s = 0 included, and gets GRU(0, 0).
     """
+    if not torch.is_grad_enabled():
+        message[:, message.shape[1] - encoded.shape[1] :] = encoded * told
+        before = message[:, : gru.hidden_size].contiguous()
+        return torch.gru_cell(message, before, gru.weight_ih, gru.weight_hh, gru.bias_ih, gru.bias_hh)
     after: Tensor = _MessageGRU.apply(  # type: ignore[no-untyped-call]
         message, told, encoded, gru.weight_ih, gru.weight_hh, gru.bias_ih, gru.bias_hh
     )

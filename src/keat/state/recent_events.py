@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -81,6 +83,16 @@ class RecentEvents(nn.Module):
         event = events[mask]
         return first, event, log.other_end(event, nodes.repeat_interleave(mask.sum(dim=1)))
 
+    def touched(self, nodes: Tensor, changed: Tensor, log: EventLog) -> Tensor:
+        """Positions of those ``nodes`` that changed, or have an event with one that did."""
+        if nodes.device.type == "cpu":
+            rows = torch.empty_like(nodes)
+            tensors = (self.ring, log.src, log.dst, nodes, changed, rows)
+            return rows[: _find_touched(*(tensor.numpy() for tensor in tensors))]
+        events, own = self.of(nodes), nodes[:, None]
+        others = torch.where(events >= 0, log.other_end(events.clamp(min=0), own), own)
+        return torch.nonzero(changed[torch.cat((own, others), dim=1)].any(dim=1))[:, 0]
+
 
 @compiled
 def _insert_in_order(
@@ -110,4 +122,24 @@ def _gather_past(
                 other[count] = src[number] + dst[number] - nodes[i]
                 count += 1
         first[i + 1] = count
+    return count
+
+
+@compiled
+def _find_touched(
+    ring: Integers,
+    src: Integers,
+    dst: Integers,
+    nodes: Integers,
+    changed: npt.NDArray[np.bool_],
+    rows: Integers,
+) -> int:
+    count = 0
+    for i in range(len(nodes)):
+        touched = changed[nodes[i]]
+        for event in ring[nodes[i]]:
+            touched |= event >= 0 and (changed[src[event]] or changed[dst[event]])
+        if touched:
+            rows[count] = i
+            count += 1
     return count
