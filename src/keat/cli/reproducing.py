@@ -42,6 +42,7 @@ def reproduce_command(
     figure: Annotated[
         Path | None, typer.Option("--out", help="Where a figure goes.", show_default="keat-out/NAME.png")
     ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print tables for a page.")] = False,
     json: Json = False,
 ) -> None:
     """Run what is missing of a table or figure, and show paper and measured numbers side by side.
@@ -61,7 +62,8 @@ def reproduce_command(
         else:
             _show_computed(COMPUTED[name].title, result)
     else:
-        _run(load_recipe(name), sources, seeds, jobs, ledger, scratch, engine, json)
+        results = _run(load_recipe(name), sources, seeds, jobs, ledger, scratch, engine)
+        _show_tables(load_recipe(name), results, json, markdown)
 
 
 def _run(
@@ -72,8 +74,8 @@ def _run(
     ledger: Path,
     scratch: Path,
     engine: str,
-    json: bool,
-) -> None:
+) -> list[dict[str, Any]]:
+    """The tables of a recipe, one for each dataset at hand."""
     from keat.experiments.ledger import Ledger
     from keat.experiments.runner import run_jobs
     from keat.experiments.tables import table_of
@@ -91,12 +93,20 @@ def _run(
         told=lambda text: err.print(text, soft_wrap=True),
     )
     results = list(zip(planned, lines, strict=True))
-    tables = [table_of(recipe, dataset, results) for dataset in recipe.datasets if dataset in sources]
+    return [table_of(recipe, dataset, results) for dataset in recipe.datasets if dataset in sources]
+
+
+def _show_tables(recipe: Recipe, tables: list[dict[str, Any]], json: bool, markdown: bool) -> None:
+    from keat.experiments.tables import markdown as as_markdown
+
     if json:
         print_json({"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": tables})
         return
     for table in tables:
-        _show(recipe, table)
+        if markdown:
+            print(f"{as_markdown(table)}\n")
+        else:
+            _show(recipe, table)
 
 
 def _show(recipe: Recipe, table: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 
@@ -32,6 +32,7 @@ from keat.training.evaluate import Evaluation, evaluate
 from keat.training.runs import best_epoch, configuration, evaluate_run, train_run
 
 Engine = Literal["local", "ray"]
+ENGINES: tuple[Engine, ...] = get_args(Engine)
 Told = Callable[[str], None]
 
 
@@ -45,6 +46,8 @@ def run_jobs(
     told: Told = print,
 ) -> list[dict[str, Any]]:
     """Run the jobs the ledger lacks and return the lines of all, in the order of the jobs."""
+    if engine not in ENGINES:
+        raise unknown_name("engine", engine, ENGINES)
     keys = keys_of(jobs)
     done = ledger.keys()
     missing = {key: job for key, job in zip(keys, jobs, strict=True) if key not in done}
@@ -124,8 +127,6 @@ def _run(missing: dict[str, Job], scratch: Path, parallel: int, engine: Engine) 
 
         yield from run_on_ray(missing, scratch)
         return
-    if engine != "local":
-        raise unknown_name("engine", engine, ["local", "ray"])
     if parallel <= 1 or len(missing) <= 1:
         for key, job in missing.items():
             yield run_job(job, key, str(scratch))

@@ -1,0 +1,85 @@
+"""`keat reproduce` as a user types it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command import assert_fails, keat
+
+from keat.datasets.payments import simulate_payments
+
+RECIPE = """
+title = "Small"
+about = "A test."
+metric = "mrr"
+datasets = ["mine"]
+seeds = 2
+[fit]
+epochs = 1
+[[arms]]
+label = "EdgeBank"
+model = "edgebank"
+[[arms]]
+label = "TGN"
+model = "tgn"
+config = { dim = 8 }
+[[arms]]
+label = "KEAT"
+model = "keat-tgn"
+config = { dim = 8 }
+against = "TGN"
+"""
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> list[str | Path]:
+    stream = simulate_payments(1_000, seed=3)
+    pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t}), tmp_path / "mine.parquet")
+    (tmp_path / "small.toml").write_text(RECIPE)
+    data = f"mine={tmp_path / 'mine.parquet'}"
+    where = ["--ledger", tmp_path / "ledger.jsonl", "--scratch", tmp_path / "runs"]
+    return ["reproduce", tmp_path / "small.toml", "--data", data, *where]
+
+
+def test_a_recipe_is_run_once_and_shown(plan: list[str | Path]) -> None:
+    first = keat(*plan)
+    assert first.code == 0
+    assert "5 to go" in first.err
+    again = keat(*plan, "--json")
+    assert "0 to go" in again.err
+    (table,) = again.json["tables"]
+    assert [row["label"] for row in table["rows"]] == ["EdgeBank", "TGN", "KEAT"]
+    assert [row["seeds"] for row in table["rows"]] == [1, 2, 2]
+    assert table["rows"][1]["test"] in first.out
+    page = keat(*plan, "--markdown")
+    assert page.out.startswith("| model | seeds |")
+    assert table["rows"][2]["test"] in page.out
+
+
+def test_the_list_names_all_and_says_what_is_missing() -> None:
+    entries = {entry["name"]: entry for entry in keat("reproduce", "list", "--json").json["entries"]}
+    assert {"table-link", "table-kernels", "table-params", "figure-moments"} <= entries.keys()
+    assert "tgbl-flight" in entries["table-flight"]["state"]
+
+
+def test_parameters_equal_the_papers() -> None:
+    for row in keat("reproduce", "table-params", "--json").json["rows"]:
+        assert row["total"] == row["paper's total"]
+
+
+def test_moments_equal_their_closed_form(tmp_path: Path) -> None:
+    value = keat("reproduce", "figure-moments", "--out", tmp_path / "m.png", "--json").json
+    for row in value["rows"]:
+        assert row["R_n"] == pytest.approx((1 + row["a"]) ** -(row["n"] + 1), abs=1e-6)
+    assert (tmp_path / "m.png").exists()
+
+
+def test_mistakes_get_a_sentence(plan: list[str | Path]) -> None:
+    assert "--data tgbl-flight=FILE" in assert_fails(keat("reproduce", "table-flight"))
+    assert "did you mean 'table-link'" in assert_fails(keat("reproduce", "table-lnk"))
+    assert "NAME=FILE" in assert_fails(keat("reproduce", "table-link", "--data", "wikipedia"))
+    assert "give one or more of --data" in assert_fails(keat("reproduce", "figure-gaps"))
+    assert "did you mean 'ray'" in assert_fails(keat(*plan, "--engine", "rey"))
