@@ -1,11 +1,11 @@
 """Node properties: the runs behind docs/results/trade.md.
 
-    python -m benchmarks.node_study run  --study trade --data trade.parquet --ledger docs/results/trade.jsonl
-    python -m benchmarks.node_study run  --study protocol --data highschool.parquet --ledger docs/results/trade.jsonl
+    python -m benchmarks.node_study run --study trade --data trade.parquet --ledger docs/results/trade.jsonl
+    python -m benchmarks.node_study run --study protocol --data highschool.parquet --ledger …
     python -m benchmarks.node_study show --ledger docs/results/trade.jsonl
 
-Every (study, cell, seed) is one line of the ledger, written when it is done; what is there is not run again, and
-an interrupted run continues from its last epoch.
+Every (study, cell, seed) is one line of the ledger, written when it is done; what is there is not run again,
+and an interrupted run continues from its last epoch.
 """
 
 from __future__ import annotations
@@ -157,8 +157,8 @@ def find(lines: list[dict[str, Any]], study: str, cell: Cell, seed: int) -> list
 
 
 def show(ledger: Path) -> str:
-    """A Markdown table a study: mean ± std over seeds, and the difference from a cell's own baseline, paired by
-    seed, with a 95 % interval."""
+    """A Markdown table a study: mean ± std over seeds, and the difference from a cell's own baseline, paired
+    by seed, with a 95 % interval."""
     lines, rows = read(ledger), []
     for name, study in STUDIES.items():
         rows += [

@@ -100,7 +100,7 @@ def test_each_family_has_its_own_protocol(random_stream: MakeStream, data_folder
     assert coin.candidates.negatives.shape[1] == 12  # 20 are asked for; there are 12 destinations in all
     assert isinstance(make_task(named(stream, "jodie-wiki")), LinkClassification)
     assert ranking(make_task(named(stream, "jodie-wiki"), kind="link-ranking")).width == 12
-    with pytest.raises(InputError, match="node-label dataset, which evaluation does not serve yet"):
+    with pytest.raises(InputError, match="labels nodes once and for all, not over time"):
         make_task(named(stream, "dgraphfin"))
     assert [path.name for path in data_folder.iterdir()] == ["tgbl-coin"]  # its negatives
 

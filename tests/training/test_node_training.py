@@ -12,18 +12,20 @@ import torch
 from safetensors.torch import load_file
 
 from keat.datasets.loading import Dataset
+from keat.datasets.payments import PaymentsConfig, simulate_payments
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.graphmixer import GraphMixerConfig
-from keat.models.node_head import NodeHead
-from keat.models.registry import create_node_model
+from keat.models.node_head import EventHead, NodeHead
+from keat.models.registry import add_head, build_model, create_node_model
 from keat.models.tgn import TGNConfig
 from keat.tasks.label_making import label_by_period
 from keat.tasks.making import make_task, training_labels
+from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig
-from keat.training.node_lessons import NodePropertyLessons
+from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons, balanced_cross_entropy
 from keat.training.runs import evaluate_run, open_run, train_run
 
 SMALL = TGNConfig(kernel="laplacian", dim=16, neighbors=4, messages="v2")
@@ -136,6 +138,79 @@ def test_epochs_differ_and_repeat(data: Dataset) -> None:
 
     assert nodes(1, 1) == nodes(1, 1)
     assert nodes(1, 1) != nodes(1, 2)
+
+
+@pytest.fixture(scope="module")
+def payments() -> Dataset:
+    return Dataset(simulate_payments(4_000, seed=1, config=PaymentsConfig(fraud_share=0.03)))
+
+
+def label_task(data: Dataset, split: str) -> NodeLabel:
+    task = make_task(data, split, kind="node-label")  # type: ignore[arg-type]
+    assert isinstance(task, NodeLabel)
+    return task
+
+
+PLAIN = replace(SMALL, messages="v1")
+
+
+def test_labels_are_learned_end_to_end_and_resumed(payments: Dataset, tmp_path: Path) -> None:
+    task = label_task(payments, "val")
+    slow = replace(FAST, batch_size=200, epochs=2)
+    reports = train_run("keat-tgn", payments, tmp_path / "whole", PLAIN, slow, task=task)
+    assert reports[-1].loss < reports[0].loss
+    assert reports[-1].val["auc"] > 0.6
+    train_run("keat-tgn", payments, tmp_path / "two", PLAIN, replace(slow, epochs=1), task=task)
+    train_run("keat-tgn", payments, tmp_path / "two", PLAIN, slow, task=task, resume=True)
+    assert_same_run(tmp_path / "whole", tmp_path / "two")
+    test = evaluate_run(tmp_path / "whole", payments, label_task(payments, "test"), "test")
+    assert set(test.metrics) == {"auc", "ap"}
+
+
+def test_a_frozen_encoder_stays_as_it_was(payments: Dataset, tmp_path: Path) -> None:
+    once = replace(FAST, batch_size=200, epochs=1)
+    train_run("keat-tgn", payments, tmp_path / "links", PLAIN, once)
+    task = label_task(payments, "val")
+    train_run("keat-tgn", payments, tmp_path / "run", PLAIN, once, task=task, encoder=tmp_path / "links")
+    links, labels = (load_file(tmp_path / name / "best.safetensors") for name in ("links", "run"))
+    shared = [name for name in links if name.startswith("model.")]
+    assert shared
+    for name in shared:
+        assert torch.equal(links[name], labels[name.replace("model.", "model.encoder.")])
+    model, description, _ = open_run(tmp_path / "run")
+    assert description["head"]["frozen"]
+    assert not model.train().encoder.training
+    with pytest.raises(InputError, match="another model \\(different messages\\)"):
+        train_run("keat-tgn", payments, tmp_path / "no", SMALL, once, task=task, encoder=tmp_path / "links")
+    with pytest.raises(InputError, match="--encoder needs a run of links"):
+        train_run("keat-tgn", payments, tmp_path / "no", PLAIN, once, task=task, encoder=tmp_path / "run")
+
+
+def test_later_events_change_no_score_of_a_label(payments: Dataset) -> None:
+    """Whatever comes after an event, and its own label, leave what is said of it as it is."""
+    stream, cut = payments.stream, payments.val.offset + 200
+    other = replace(
+        stream,
+        dst=np.append(stream.dst[:cut], stream.dst[cut:][::-1]),
+        labels=np.append(stream.labels[: cut - 200], 1 - stream.labels[cut - 200 :]),  # type: ignore[index]
+    )
+    scores = []
+    for world in (stream, other):
+        model = add_head(build_model(payments.train, PLAIN, 3), EventHead, stream.feature_dim)
+        task = NodeLabel(world[: payments.val.offset], world[payments.val.offset : cut + 400])
+        scores.append(evaluate(model, task).outcomes[:200])
+    assert torch.equal(*scores)
+
+
+def test_both_kinds_of_label_weigh_the_same(payments: Dataset) -> None:
+    lessons = NodeLabelLessons(payments.train, 200)
+    truth = torch.from_numpy(lessons.task.truth).float()
+    logits = torch.zeros(len(truth), 1, requires_grad=True)
+    balanced_cross_entropy(logits, truth, lessons.rarity).backward()  # type: ignore[no-untyped-call]
+    assert logits.grad is not None
+    assert logits.grad[truth > 0].sum().item() == pytest.approx(
+        -logits.grad[truth == 0].sum().item(), rel=1e-4
+    )
 
 
 def test_a_model_of_pairs_has_no_node_tasks(data: Dataset) -> None:

@@ -12,6 +12,8 @@ from keat.bandwidth import estimate_sigma
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.models.contract import LearnedLinkModel, LinkModel, NodeModel
+from keat.models.counts import CountsAndRecencies
+from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.forecasts import MovingAverage, PersistentForecast
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.heuristics import (
@@ -66,6 +68,12 @@ class Architecture:
 ARCHITECTURES: dict[str, Architecture] = {
     "tgn": Architecture(TGN, TGNConfig(), "node memory and attention over recent events"),
     "keat-tgn": Architecture(TGN, TGNConfig(kernel="laplacian"), "TGN whose edge evidence fades with age"),
+    "dygformer": Architecture(
+        DyGFormer, DyGFormerConfig(), "a Transformer over the past events of both ends of a pair"
+    ),
+    "keat-dygformer": Architecture(
+        DyGFormer, DyGFormerConfig(kernel="laplacian"), "DyGFormer whose edge evidence fades with age"
+    ),
     "tgat": Architecture(TGAT, TGATConfig(), "attention over past events and over theirs"),
     "keat-tgat": Architecture(
         TGAT, TGATConfig(kernel="laplacian"), "TGAT whose edge evidence fades with age"
@@ -152,6 +160,13 @@ NODE_MODELS: dict[str, NodeEntry] = {
 }
 
 
+LABEL_MODELS: dict[str, NodeEntry] = {
+    "counts": NodeEntry(
+        CountsAndRecencies, "logistic regression on plain counts and recencies", heuristic=True
+    ),
+}
+
+
 def create_link_model(name: str, train: EventStream) -> LinkModel:
     """Build a link model by name. It sees the training split and nothing else."""
     if name not in LINK_MODELS:
@@ -164,3 +179,10 @@ def create_node_model(name: str, train: EventStream) -> NodeModel:
     if name not in NODE_MODELS:
         raise unknown_name("node model", name, NODE_MODELS)
     return NODE_MODELS[name].build(train)
+
+
+def create_label_model(name: str, train: EventStream) -> NodeModel:
+    """Build a model of event labels by name."""
+    if name not in LABEL_MODELS:
+        raise unknown_name("label model", name, LABEL_MODELS)
+    return LABEL_MODELS[name].build(train)

@@ -21,10 +21,11 @@ from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.negatives import sample_negatives
+from keat.tasks.node_label import End, NodeLabel
 from keat.tasks.node_property import NodeProperty, Protocol
 from keat.tasks.pair_negatives import pair_negatives
 
-TaskKind = Literal["link-ranking", "link-classification", "node-property"]
+TaskKind = Literal["link-ranking", "link-classification", "node-property", "node-label"]
 TASKS: tuple[TaskKind, ...] = get_args(TaskKind)
 RankingNegatives = Literal["all", "hist-rnd", "random", "official"]
 PairNegatives = Literal["random", "historical", "inductive"]
@@ -48,15 +49,20 @@ def make_task(
     seed: int = 42,
     trust_pickle: bool = False,
     protocol: Protocol = "strict",
-) -> LinkRanking | LinkClassification | NodeProperty:
+    end: End = "src",
+) -> LinkRanking | LinkClassification | NodeProperty | NodeLabel:
     """The task of a split. What is not given is the dataset's own protocol, or for your own data:
-    rank among all destinations if there are at most 12,000, else among 100 drawn as TGB draws them."""
+    rank among all destinations if there are at most 12,000, else among 100 drawn as TGB draws them; node
+    properties if it has node labels over time. ``protocol`` is of node properties, see `NodeProperty`;
+    ``end`` says whose labels the labels of events are, see `NodeLabel`."""
     kind = kind or _usual_task(dataset)
     if kind not in TASKS:
         raise unknown_name("task", kind, TASKS)
     part, history = dataset.part(split), dataset.before(split)
     if kind == "node-property":
         return _node_property(dataset, split, protocol)
+    if kind == "node-label":
+        return NodeLabel(history, part, end)
     if kind == "link-classification":
         strategy: str = negatives or "random"
         _require_strategy(kind, strategy)
@@ -110,9 +116,11 @@ def _tell_of_walkovers(candidates: Candidates) -> None:
 
 def _usual_task(dataset: Dataset) -> TaskKind:
     if dataset.info is None:
-        return "link-ranking"
-    if dataset.info.task == "node-label":
-        raise InputError(f"{dataset.name} is a node-label dataset, which evaluation does not serve yet.")
+        return "link-ranking" if dataset.stream.node_labels is None else "node-property"
+    if dataset.info.family == "dgraphfin":
+        raise InputError(
+            f"{dataset.name} labels nodes once and for all, not over time; train GEARSage on it."
+        )
     return dataset.info.task
 
 
