@@ -36,6 +36,17 @@ def test_a_kernel_sharpens_it() -> None:
     assert 0 < on.response < 1
     assert on.response == pytest.approx(on.kernel_response)  # φ weighs nothing, so ψ is all there is
     assert on.jitter < on.response / 10
+    assert on.meter == pytest.approx(on.response - on.jitter)
+
+
+def test_fast_cosines_alone_are_noise() -> None:
+    """Phases of thousands of turns: exchanged ages or 1 % older, it is all the same to them."""
+    model = untrained(small(kernel="identity", delta="query"))
+    with torch.no_grad():
+        model.attention.lin_edge.weight *= 5
+    found = blur_meter(model, NODES, TIMES)
+    assert found.response > 0.05
+    assert found.meter < 0.15 * found.response
 
 
 def test_phi_frozen_only_psi_can_move() -> None:

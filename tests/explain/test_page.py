@@ -63,7 +63,7 @@ def browser() -> Iterator[Any]:
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.kernel}-{c.delta}-{c.modulate}")
 def test_the_slider_gives_the_models_numbers(config: TGNConfig, browser: Any, tmp_path: Path) -> None:
     model, x = explained(config)
-    write_page(model, x, tmp_path / "page.html")
+    write_page(x, tmp_path / "page.html")
     tab = browser.new_page()
     complaints: list[str] = []
     tab.on("console", lambda message: complaints.append(message.text))
@@ -109,8 +109,8 @@ def test_the_slider_gives_the_models_numbers(config: TGNConfig, browser: Any, tm
 
 @pytest.mark.parametrize("width", [360, 768, 1280])
 def test_it_fits_any_screen(width: int, browser: Any, tmp_path: Path) -> None:
-    model, x = explained(small())
-    write_page(model, x, tmp_path / "page.html")
+    _, x = explained(small())
+    write_page(x, tmp_path / "page.html")
     tab = browser.new_page(viewport={"width": width, "height": 800})
     tab.goto((tmp_path / "page.html").as_uri())
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
@@ -122,8 +122,8 @@ def test_it_fits_any_screen(width: int, browser: Any, tmp_path: Path) -> None:
 
 
 def test_the_keyboard_moves_it(browser: Any, tmp_path: Path) -> None:
-    model, x = explained(small())
-    write_page(model, x, tmp_path / "page.html")
+    _, x = explained(small())
+    write_page(x, tmp_path / "page.html")
     tab = browser.new_page()
     tab.goto((tmp_path / "page.html").as_uri())
     before = tab.inner_text("#age-label")
@@ -134,8 +134,8 @@ def test_the_keyboard_moves_it(browser: Any, tmp_path: Path) -> None:
 
 
 def test_the_page_stands_alone_and_names_are_text() -> None:
-    model, x = explained(small())
-    text = page(model, x)
+    _, x = explained(small())
+    text = page(x)
     assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
     assert "$" not in re.sub(r"\$\{", "", text)  # every field of the template is filled
     assert "<em>" not in text
@@ -158,6 +158,6 @@ def test_a_pair_without_a_past_has_a_page_too() -> None:
     model.recent.clear()
     x = explain_pair(model, 1, 2, 10**9, older=100)
     assert counterfactual(x) is None
-    text = page(model, x)
+    text = page(x)
     assert "memory alone" in text
     assert "too few past events" in text

@@ -1,11 +1,15 @@
 """The blur meter: one number for how far a model's attention responds to time.
 
 Give each event of a neighbourhood the age of another one. If attention stays where it was, the model cannot
-tell old from new: its attention is blurred. The meter is the share of attention that moves,
+tell old from new: its attention is blurred. What moves is a share of attention between 0 and 1,
 
-    response = mean over neighbourhoods, heads and cyclic shifts of ½ Σ_j |α_j(ages) - α_j(shifted ages)|,
+    response = mean over neighbourhoods, heads and cyclic shifts of ½ Σ_j |α_j(ages) - α_j(shifted ages)|.
 
-between 0 (blurred: time does not matter) and 1. All shifts are taken, so nothing is left to chance.
+All shifts are taken, so nothing is left to chance. But attention that moves is not yet attention that knows
+the time: fast cosines turn any change of age into another phase. So the same is measured for a change that
+should mean nothing, every event 1 % older, and the meter is what is left,
+
+    meter = max(0, response - jitter).
 """
 
 from __future__ import annotations
@@ -26,11 +30,16 @@ JITTER = 0.01  # a change of age by 1 %, which should mean nothing
 class Blur:
     """Shares of attention that move, 0 … 1, and where logits differ from neighbour to neighbour."""
 
-    response: float  # the meter: ages exchanged, for ψ and φ alike
+    response: float  # ages exchanged, for ψ and φ alike
+    jitter: float  # every age 1 % older: how much of the response is noise of fast cosines
     kernel_response: float  # exchanged for ψ only, φ frozen as in the paper's figure
-    jitter: float  # every age 1 % older: how much of the response may be noise of fast cosines
     edge_share: float  # of the logits' variance within a neighbourhood, the part that comes from ψ·edge
     neighborhoods: int
+
+    @property
+    def meter(self) -> float:
+        """The one number: 0 is blurred."""
+        return max(0.0, self.response - self.jitter)
 
 
 def blur_meter(model: TGN, nodes: Tensor, t: Tensor, *, kernel: bool = True) -> Blur:

@@ -23,17 +23,26 @@ class DeletionCurves:
     random: Tensor  # (orders, n + 1)
 
     @property
+    def moved_by_attention(self) -> float:
+        """How far from its start the score was on the way, the most attended taken first."""
+        return float(_area(self.most_attended_first))
+
+    @property
+    def moved_by_chance(self) -> float:
+        """The same in an order of chance, on average."""
+        return float(_area(self.random).mean())
+
+    @property
     def faithfulness(self) -> float:
-        """How far the score moved on the way, most attended first, in multiples of the same at random.
+        """The first in multiples of the second. Above 1, attention points at what mattered; at 1 it might as
+        well be random."""
+        by_chance = self.moved_by_chance
+        return self.moved_by_attention / by_chance if by_chance > 0 else float("nan")
 
-        Above 1, attention points at what mattered; at 1 it might as well be random.
-        """
 
-        def area(curve: Tensor) -> Tensor:
-            return (curve[..., 1:-1] - curve[..., :1]).abs().sum(dim=-1)  # all curves begin and end together
-
-        by_chance = float(area(self.random).mean())
-        return float(area(self.most_attended_first)) / by_chance if by_chance > 0 else float("nan")
+def _area(curve: Tensor) -> Tensor:
+    """All curves begin and end together: what they do in between counts."""
+    return (curve[..., 1:-1] - curve[..., :1]).abs().sum(dim=-1)
 
 
 def deletion_curves(model: TGN, source: Past, destination: Past, seed: int = 0) -> DeletionCurves:

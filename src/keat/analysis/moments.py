@@ -66,6 +66,11 @@ def exponential_moments(orders: int) -> Floats:
     return np.array([math.factorial(k) for k in range(orders)], dtype=np.float64)
 
 
+def laplacian(sigma: float) -> Function:
+    """ψ(t) = e^{-t/σ}."""
+    return lambda t: np.exp(-t / sigma)
+
+
 # -- R_n = E[ψ(t) t^n] / E[t^n] -----------------------------------------------------------------------
 
 

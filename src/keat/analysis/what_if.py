@@ -21,7 +21,8 @@ class Past:
     """The last K events of n nodes as the model sees them, with two ages: the one given to the kernel ψ and
     the one given to the time encoding φ, which in the model are the same."""
 
-    hood: Neighborhood
+    node: Tensor  # (n, K) at the other end of each event
+    hood: Neighborhood  # with the memory of these nodes as it is now: later events do not change it
     psi_age: Tensor  # (n, K) int64
     phi_age: Tensor  # (n, K)
 
@@ -46,8 +47,10 @@ class Past:
             name: getattr(self.hood, name).repeat_interleave(times, dim=0)
             for name in ("seeds", "index", "mask", "event", "happened")
         }
-        ages = (age.repeat_interleave(times, dim=0) for age in (self.psi_age, self.phi_age))
-        return Past(replace(self.hood, **parts), *ages)
+        node, psi_age, phi_age = (
+            own.repeat_interleave(times, dim=0) for own in (self.node, self.psi_age, self.phi_age)
+        )
+        return Past(node, replace(self.hood, **parts), psi_age, phi_age)
 
 
 def past_of(model: TGN, nodes: Tensor, t: Tensor) -> Past:
@@ -63,10 +66,12 @@ def past_of(model: TGN, nodes: Tensor, t: Tensor) -> Past:
     own = nodes[:, None]
     others = torch.where(mask, model.log.other_end(events, own), own)
     happened = model.log.t[events]
-    hood = Neighborhood(model.memory.memory[nodes], model.memory.memory, others, mask, events, happened)
+    memory = model.memory.memory
+    place = torch.arange(others.numel()).view_as(others)
+    hood = Neighborhood(memory[nodes], memory[others.flatten()], place, mask, events, happened)
     now = t[:, None] if model.config.delta == "query" else model.memory.last_update[others]
     age = torch.where(mask, now - happened, 0)
-    return Past(hood, age, age)
+    return Past(others, hood, age, age)
 
 
 @torch.no_grad()

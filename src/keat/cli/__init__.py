@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from keat import __version__
-from keat.cli import data, demo, evaluating, predicting, reproducing, training
+from keat.cli import analyzing, data, demo, evaluating, explaining, predicting, reproducing, training
 from keat.cli.console import out, print_error, show_notices
 from keat.errors import KeatError
 
@@ -24,6 +24,8 @@ app = typer.Typer(
 )
 app.command("train")(training.train_command)
 app.command("predict")(predicting.predict_command)
+app.command("explain")(explaining.explain_command)
+app.add_typer(analyzing.app, name="analyze")
 app.command("demo")(demo.demo_command)
 app.add_typer(data.app, name="data")
 app.command("evaluate")(evaluating.evaluate_command)

@@ -57,7 +57,7 @@ class Asker:
             position = int(np.searchsorted(self.data.stream.t, t))
             if position == 0:
                 raise InputError(f"Nothing in {self.data.name} is earlier than {t}; choose a later --time.")
-            next(self._states(self.data, [position]))
+            next(self.states(self.data, [position]))
         last = self.model.last_time()
         if t is None:
             t = last + 1
@@ -99,7 +99,7 @@ class Asker:
         offset = data.part(split).offset
         starts = [row - (row - offset) % TGB_BATCH for row in rows]
         task = None if split == "train" else self._ranking(split)
-        for row, _ in zip(rows, self._states(data, starts), strict=True):
+        for row, _ in zip(rows, self.states(data, starts), strict=True):
             stream = data.stream
             src, dst, t = int(stream.src[row]), int(stream.dst[row]), int(stream.t[row])
             if task is None:
@@ -111,7 +111,7 @@ class Asker:
                 rank = float(task.candidates.ranks(place, scores)[0]), others + 1
             yield self._explain(src, dst, t, older, rank)
 
-    def _states(self, data: Dataset, positions: Sequence[int]) -> Iterator[None]:
+    def states(self, data: Dataset, positions: Sequence[int]) -> Iterator[None]:
         """Bring the model to having observed exactly the events before each position, in turn: history in
         blocks, then the split that the positions are in, also in blocks, as evaluation does."""
         start = data.part(_split_of(data, positions[0])).offset

@@ -13,6 +13,7 @@ from torch import Tensor
 from keat.analysis.faithfulness import DeletionCurves, deletion_curves
 from keat.analysis.what_if import Past, all_at, attend, each_at, each_missing, each_older, past_of, score
 from keat.events.units import TimeUnit
+from keat.explain.pieces import pieces_of
 from keat.models.tgn import TGN
 
 GRID = 60  # ages of a sweep
@@ -70,7 +71,7 @@ class End:
     frozen: list[list[float]]  # (n, G) α of the event itself, it alone given another age, φ frozen
     recomputed: list[list[float]]  # (n, G) the same with φ recomputed: what the model would do
     recomputed_score: list[list[float]]  # (n, G)
-    past: Past = field(repr=False)  # one row, for whoever wants more
+    past: Past = field(repr=False)  # one row, for whoever wants more of the same model
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,9 +92,10 @@ class Explanation:
     ages: list[int]  # (G,) of the sweeps
     ends: tuple[End, End]
     deletion: DeletionCurves
+    pieces: dict[str, Any] = field(repr=False)  # see `keat.explain.pieces`
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but tensors of the model, in plain values."""
+        """Everything a person would read, in plain values."""
         ends = []
         for end in self.ends:
             facts = {
@@ -186,6 +188,7 @@ def explain_pair(
         ages=ages.tolist(),
         ends=(end(0, first), end(1, second)),
         deletion=deletion_curves(model, first, second),
+        pieces=pieces_of(model, first, second, ages),
     )
 
 
@@ -201,7 +204,7 @@ def _neighbors(
         src, dst, happened = (int(column[event]) for column in (model.log.src, model.log.dst, model.log.t))
         found.append(
             Neighbor(
-                node=names.label(int(past.hood.index[0, k])),
+                node=names.label(int(past.node[0, k])),
                 row=names.row_of(src, dst, happened),
                 happened=happened,
                 since=t - happened,

@@ -16,9 +16,7 @@ from keat.events import humanize
 from keat.explain.explanation import Explanation
 from keat.explain.page_charts import deletion, sweeps
 from keat.explain.page_tables import choices, table
-from keat.explain.pieces import pieces_of
 from keat.explain.wording import ago, moment, signed
-from keat.models.tgn import TGN
 
 LOGITS = {
     "edge": "The logit of an event is node + ψ·edge",
@@ -28,31 +26,29 @@ LOGITS = {
 }
 
 
-def write_page(model: TGN, explanation: Explanation, path: Path) -> None:
-    """Write the page of an explanation made with ``model``."""
+def write_page(explanation: Explanation, path: Path) -> None:
     try:
-        path.write_text(page(model, explanation), encoding="utf-8")
+        path.write_text(page(explanation), encoding="utf-8")
     except OSError as error:
         raise CacheError(f"Cannot write {path} ({error.strerror or error}); choose another --out.") from error
 
 
-def page(model: TGN, explanation: Explanation) -> str:
+def page(x: Explanation) -> str:
     """The page as text."""
-    x = explanation
     assets = files("keat.explain") / "assets"
     labels = [ago(age, x.unit) for age in x.ages]
-    pieces = pieces_of(model, x) | {"labels": labels}
+    pieces = x.pieces | {"labels": labels}
     template = Template((assets / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
         title=escape(f"{x.source} → {x.destination}: {signed(x.score, plus=False)}"),
         style=(assets / "page.css").read_text(encoding="utf-8"),
         script=(assets / "page.js").read_text(encoding="utf-8"),
         pieces=json.dumps(pieces).replace("</", "<\\/"),
-        eyebrow=escape(_model_line(x)),
+        eyebrow=escape(model_line(x)),
         source=escape(str(x.source)),
         destination=escape(str(x.destination)),
         score=signed(x.score, plus=False),
-        facts=escape(_facts(x)),
+        facts=escape(facts_line(x)),
         tiles=_tiles(x),
         story=_story(x),
         choices=choices(x),
@@ -78,7 +74,7 @@ def counterfactual(x: Explanation) -> str | None:
     )
 
 
-def _model_line(x: Explanation) -> str:
+def model_line(x: Explanation) -> str:
     kernel, width = x.model["kernel"], x.model["width"]
     if kernel == "identity":
         what = "no kernel (ψ = 1)"
@@ -90,7 +86,7 @@ def _model_line(x: Explanation) -> str:
     return f"{x.model['name']} · {what} · age measured from the {age}"
 
 
-def _facts(x: Explanation) -> str:
+def facts_line(x: Explanation) -> str:
     parts = [f"at {moment(x.t, x.unit)}"]
     if x.dataset is not None:
         parts.append(x.dataset)

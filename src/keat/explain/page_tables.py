@@ -43,7 +43,7 @@ def table(x: Explanation, side: int) -> str:
     if not end.neighbors:
         none = '<p class="hint">It has none: its part of the score is memory alone.</p>'
         return f"<section>{title}{none}</section>"
-    parts = _parts(x, end)
+    parts = logit_parts(x, end)
     reach = float(np.abs(parts).max()) or 1.0
     scale = max(max(max(line) for line in sweep) for sweep in (end.shared, end.frozen, end.recomputed))
     rows = "\n".join(
@@ -64,7 +64,7 @@ def table(x: Explanation, side: int) -> str:
 </tbody></table></section>"""
 
 
-def _parts(x: Explanation, end: End) -> npt.NDArray[np.float64]:
+def logit_parts(x: Explanation, end: End) -> npt.NDArray[np.float64]:
     """Node and edge parts of the logits with their ψ, (n, 2): means over the heads, the node's centred."""
     columns = [[getattr(n, name) for n in end.neighbors] for name in ("node_logit", "edge_logit", "psi")]
     node, edge, psi = (np.array(column) for column in columns)  # (n, H)

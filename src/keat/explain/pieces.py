@@ -18,25 +18,24 @@ import torch
 from torch import Tensor, nn
 
 from keat.analysis.what_if import Past
-from keat.explain.explanation import Explanation
 from keat.models.tgn import TGN
 
 
 @torch.no_grad()
-def pieces_of(model: TGN, explanation: Explanation) -> dict[str, Any]:
-    """Arrays of both ends and the predictor's last layer, ready for JSON."""
-    predictor, ages = model.predictor, torch.tensor(explanation.ages)
-    projections = (predictor.lin_src, predictor.lin_dst)
+def pieces_of(model: TGN, source: Past, destination: Past, ages: Tensor) -> dict[str, Any]:
+    """Arrays of both ends, one row each, and the predictor's last layer, ready for JSON."""
+    predictor = model.predictor
+    ends = ((source, predictor.lin_src), (destination, predictor.lin_dst))
     return {
         "modulate": model.attention.modulate,
         "heads": model.attention.heads,
         "dim": predictor.lin_final.in_features,
-        "ages": explanation.ages,
+        "ages": ages.tolist(),
         "weight": encode(predictor.lin_final.weight[0]),
         "bias": float(predictor.lin_final.bias[0]),
         "ends": [
-            {name: encode(tensor) for name, tensor in _end(model, end.past, linear, ages).items()}
-            for end, linear in zip(explanation.ends, projections, strict=True)
+            {name: encode(tensor) for name, tensor in _end(model, past, linear, ages).items()}
+            for past, linear in ends
         ],
     }
 

@@ -1,0 +1,161 @@
+"""`keat explain`: why a pair or an event scored as it did, as numbers, a picture and a page."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from keat.cli.console import out, print_json, print_table
+from keat.cli.options import Bipartite, Features, Json, Unit, at_least, open_dataset
+from keat.errors import CacheError, MissingExtraError, Notice
+from keat.events import humanize
+
+if TYPE_CHECKING:
+    from keat.explain import Explanation
+
+_FILE = "Reading your own file"
+
+
+def explain_command(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run (keat train --out).")],
+    dataset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[DATASET]",
+            help="What the run was trained on; without it, a pair is explained as of the end of validation.",
+        ),
+    ] = None,
+    src: Annotated[str | None, typer.Option("--src", help="Source of a pair.")] = None,
+    dst: Annotated[str | None, typer.Option("--dst", help="Destination of a pair.")] = None,
+    time: Annotated[
+        int | None, typer.Option("--time", help="When; by default right after what the run has seen.")
+    ] = None,
+    event: Annotated[
+        int | None, typer.Option(callback=at_least(0), help="Or an event: its number in the dataset, from 0.")
+    ] = None,
+    worst: Annotated[
+        int | None, typer.Option(callback=at_least(1), help="Or so many events that were ranked worst.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="Of --worst: val or test.")] = "test",
+    older: Annotated[
+        str, typer.Option(help="“Had this event been … older”: 90s, 30min, 12h, 3d, 2w.")
+    ] = "3d",
+    folder: Annotated[Path, typer.Option("--out", help="Where pages and pictures go.")] = Path("explained"),
+    json: Json = False,
+    src_column: Annotated[str | None, typer.Option(help="Column of sources.", rich_help_panel=_FILE)] = None,
+    dst_column: Annotated[
+        str | None, typer.Option(help="Column of destinations.", rich_help_panel=_FILE)
+    ] = None,
+    time_column: Annotated[str | None, typer.Option(help="Column of times.", rich_help_panel=_FILE)] = None,
+    features: Features = None,
+    unit: Unit = None,
+    bipartite: Bipartite = False,
+) -> None:
+    """Why a pair scored as it did: its past events, node and edge parts, and what-ifs.
+
+    Writes a page with a slider (HTML, nothing else needed) and a picture of each explanation.
+    """
+    pair = src is not None and dst is not None
+    if sum((pair, event is not None, worst is not None)) != 1 or (src is None) != (dst is None):
+        raise typer.BadParameter("Give exactly one of --src with --dst, --event and --worst.")
+    if split not in ("val", "test"):
+        raise typer.BadParameter(f"--split must be val or test, not {split}.")
+    from keat.explain.asking import Asker  # brings torch: not for --help
+    from keat.explain.wording import duration
+
+    data = None
+    if dataset is not None:
+        data = open_dataset(dataset, src_column, dst_column, time_column, features, None, unit, bipartite)
+    asker = Asker(run, data)
+    shift = duration(older, asker.names.unit)
+    _make(folder)
+    if worst is not None:
+        found = list(asker.worst(worst, split, shift))  # type: ignore[arg-type]
+    elif event is not None:
+        found = [asker.event(event, shift)]
+    else:
+        found = [asker.pair(src, dst, time, shift)]
+    told = [_write(explanation, folder, place) for place, explanation in enumerate(found)]
+    if json:
+        print_json({"explanations": told})
+        return
+    for explanation, files in zip(found, told, strict=True):
+        _show(explanation)
+        for kind in ("page", "picture"):
+            if files[kind]:
+                out.print(f"The {kind}: {files[kind]}", soft_wrap=True)
+
+
+def _write(explanation: Explanation, folder: Path, place: int) -> dict[str, Any]:
+    """Page and picture; what the picture needs may be missing, the page needs nothing."""
+    from keat.explain.page import write_page
+    from keat.explain.picture import write_picture
+
+    stem = folder / f"explanation-{place + 1}"
+    page, picture = stem.with_suffix(".html"), stem.with_suffix(".png")
+    write_page(explanation, page)
+    drawn: str | None = str(picture)
+    try:
+        write_picture(explanation, picture)
+    except MissingExtraError as error:
+        warnings.warn(str(error), Notice, stacklevel=1)
+        drawn = None
+    return explanation.to_json() | {"page": str(page), "picture": drawn}
+
+
+def _show(x: Explanation) -> None:
+    from keat.explain.page import counterfactual, facts_line, model_line
+    from keat.explain.wording import ago, signed
+
+    out.print(
+        f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}", style="bold", markup=False
+    )
+    out.print(f"{model_line(x)}\n{facts_line(x)}", markup=False)
+    out.print(
+        f"memory alone {signed(x.score_without_past, plus=False)}, "
+        f"faithfulness {x.deletion.faithfulness:.2f} (above 1: attention points at what mattered)"
+    )
+    columns = ["event", "age", "ψ", "node", "edge", "attention", "if older", "without"]
+    for end in x.ends:
+        rows = [
+            [
+                f"{n.node}" if n.row is None else f"{n.node} (row {n.row})",
+                ago(n.since, x.unit),
+                _heads(n.psi),
+                _heads(n.node_logit),
+                _heads(n.edge_logit),
+                _heads(n.alpha),
+                signed(n.score_if_older, plus=False),
+                signed(n.score_without, plus=False),
+            ]
+            for n in end.neighbors
+        ]
+        if rows:
+            print_table(f"Past events of the {end.role}, {end.node}", columns, rows)
+        else:
+            out.print(f"The {end.role}, {end.node}, has no past event.", markup=False)
+    out.print(
+        f"ψ, logits and attention by head; “if older”: the score had the event been "
+        f"{humanize(x.older, x.unit)} older.",
+        style="italic",
+    )
+    sentence = counterfactual(x)
+    if sentence is not None:
+        out.print(sentence, markup=False)
+
+
+def _heads(values: list[float]) -> str:
+    """A number where all heads agree, else one for each."""
+    return " ".join(f"{value:.2f}" for value in (values if len(set(values)) > 1 else values[:1]))
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CacheError(
+            f"Cannot make the folder {folder} ({error.strerror}); choose another one with --out."
+        ) from error

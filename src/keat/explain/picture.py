@@ -1,0 +1,106 @@
+"""An explanation as one picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from keat.explain.explanation import End, Explanation
+from keat.explain.page import counterfactual, facts_line, model_line
+from keat.explain.page_tables import LOGIT_PARTS, logit_parts
+from keat.explain.svg import by_recency
+from keat.explain.wording import ago, signed
+from keat.report.plots import BLUE, GREEN, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+VERMILION, GREY = "#D55E00", "0.55"
+
+
+def write_picture(x: Explanation, path: Path) -> None:
+    """Logits and attention of every past event, two sweeps, and the deletion curves, as a PNG."""
+    plt = pyplot()
+    figure = plt.figure(figsize=(15, 7.6), layout="constrained")
+    title = f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}"
+    figure.suptitle(f"{title}\n{model_line(x)}\n{facts_line(x)}", fontsize=11)
+    axes = figure.subplots(2, 4, width_ratios=[1.25, 1, 1, 1])
+    for row, end in zip(axes, x.ends, strict=True):
+        _events(row[0], x, end)
+        _sweep(row[1], x, end, end.shared, "all at once, φ frozen", marked=False)
+        _sweep(row[2], x, end, end.recomputed, "one alone, φ recomputed", marked=True)
+    _deletion(axes[0, 3], x)
+    axes[1, 3].set_axis_off()
+    axes[1, 3].text(0, 0.6, counterfactual(x) or "Neither end has a past event.", wrap=True, fontsize=11)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def _events(axes: Axes, x: Explanation, end: End) -> None:
+    """Node and edge part of each logit, and the share of attention beside them."""
+    axes.set_title(f"{end.role} {end.node}: logits, attention in %", loc="left", fontsize=10)
+    if not end.neighbors:
+        axes.text(0.5, 0.5, "no past event", ha="center", transform=axes.transAxes)
+        axes.set_axis_off()
+        return
+    parts, place = logit_parts(x, end), np.arange(len(end.neighbors))
+    names = LOGIT_PARTS[x.model["modulate"]]
+    axes.barh(place - 0.19, parts[:, 0], 0.36, color=BLUE, label=f"{names[0]}, against its mean")
+    axes.barh(
+        place + 0.19, parts[:, 1], 0.36, color=VERMILION, hatch="///", edgecolor="white", label=names[1]
+    )
+    axes.axvline(0, color=GREY, linewidth=0.8)
+    axes.set_yticks(
+        place,
+        [f"#{k + 1} {n.node}, {ago(n.since, x.unit)}" for k, n in enumerate(end.neighbors)],
+        fontsize=8,
+    )
+    for k, n in enumerate(end.neighbors):
+        axes.annotate(
+            f"{100 * n.attention:.0f}",
+            (1.0, k),
+            xycoords=("axes fraction", "data"),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            color=GREEN,
+            fontweight="bold",
+        )
+    axes.invert_yaxis()
+    axes.legend(frameon=False, fontsize=8, loc="best")
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _sweep(
+    axes: Axes, x: Explanation, end: End, sweep: list[list[float]], title: str, *, marked: bool
+) -> None:
+    axes.set_title(title, loc="left", fontsize=10)
+    places = np.arange(len(x.ages))
+    for k, alpha in enumerate(sweep):
+        colour = by_recency(k, len(sweep))
+        axes.plot(places, alpha, color=colour, linewidth=1.3)
+        if marked:
+            at = np.interp(end.neighbors[k].age, x.ages, places)
+            axes.plot(at, np.interp(at, places, alpha), "o", color=colour, markersize=4)
+    shown = np.linspace(0, len(x.ages) - 1, 4).round().astype(int)
+    axes.set_xticks(shown, [ago(x.ages[g], x.unit) for g in shown], fontsize=8)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("attention", fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _deletion(axes: Axes, x: Explanation) -> None:
+    curves = x.deletion
+    steps = np.arange(len(curves.most_attended_first))
+    low, high = (curves.random.quantile(q, dim=0).numpy() for q in (0.1, 0.9))
+    axes.fill_between(steps, low, high, color=GREY, alpha=0.25, linewidth=0)
+    axes.plot(steps, curves.random.mean(dim=0), color=GREY, linestyle=":", label="at random (10 to 90 %)")
+    axes.plot(steps, curves.least_attended_first, color=BLUE, linestyle="--", label="least attended first")
+    axes.plot(steps, curves.most_attended_first, color=VERMILION, label="most attended first")
+    axes.set_title("score as events are taken away", loc="left", fontsize=10)
+    axes.set_xlabel("events taken away", fontsize=8)
+    axes.legend(frameon=False, fontsize=8)
+    axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,103 @@
+"""`keat explain` and `keat analyze`: from a run to pages, pictures and numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import assert_fails, keat
+
+from trained_runs import EVENTS, payments, small, trained
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The stream of the runs as a file of a user's own."""
+    stream = payments().stream
+    path = tmp_path_factory.mktemp("own") / "payments.csv"
+    names = [f"f{k}" for k in range(stream.feature_dim)]
+    rows = [
+        ",".join(map(str, [int(s), int(d), int(t), *f.tolist()]))
+        for s, d, t, f in zip(stream.src, stream.dst, stream.t, stream.features, strict=True)
+    ]
+    path.write_text("\n".join([",".join(["who", "shop", "when", *names]), *rows]) + "\n")
+    return path
+
+
+def own(path: Path) -> list[str | Path]:
+    columns = ["--src-column", "who", "--dst-column", "shop", "--time-column", "when"]
+    return [path, *columns, "--features", ",".join(f"f{k}" for k in range(6)), "--unit", "s"]
+
+
+def test_an_event_of_a_file(data: Path, tmp_path: Path) -> None:
+    ran = keat(
+        "explain", trained(small()), *own(data), "--event", str(EVENTS - 5), "--out", tmp_path, "--json"
+    )
+    assert ran.code == 0, ran
+    (told,) = ran.json["explanations"]
+    assert told["t"] == int(payments().stream.t[EVENTS - 5])
+    assert Path(told["page"]).read_text().startswith("<!doctype html>")
+    assert Path(told["picture"]).stat().st_size > 10_000
+    assert {len(end["neighbors"]) for end in told["ends"]} <= set(range(1, 6))
+
+
+def test_the_worst(data: Path, tmp_path: Path) -> None:
+    ran = keat("explain", trained(small()), *own(data), "--worst", "2", "--out", tmp_path, "--json")
+    ranks = [told["rank"] for told in ran.json["explanations"]]
+    assert ranks == sorted(ranks, reverse=True)
+    assert sorted(path.name for path in tmp_path.glob("*.html")) == [
+        "explanation-1.html",
+        "explanation-2.html",
+    ]
+
+
+def test_a_pair_for_a_person_to_read(tmp_path: Path) -> None:
+    ran = keat("explain", trained(small()), "--src", "3", "--dst", "130", "--older", "12h", "--out", tmp_path)
+    assert ran.code == 0, ran
+    assert "3 → 130 scored" in ran.out
+    assert "been 12 h older, the score would be" in " ".join(ran.out.split())
+    assert "The page: " in ran.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--src", "3"), ("--src", "3", "--dst", "4", "--event", "1"), ("--worst", "1", "--split", "x")],
+)
+def test_bad_usage(arguments: tuple[str, ...]) -> None:
+    assert keat("explain", trained(small()), *arguments).code == 2
+
+
+def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
+    run = trained(small())
+    assert "is no duration" in assert_fails(
+        keat("explain", run, "--src", "3", "--dst", "4", "--older", "soon")
+    )
+    assert "is not a keat run" in assert_fails(keat("explain", tmp_path, "--src", "3", "--dst", "4"))
+    assert "name it: keat explain RUN DATASET" in assert_fails(
+        keat("explain", run, "--event", "3", "--out", tmp_path)
+    )
+
+
+def test_moments() -> None:
+    told = keat("analyze", "moments", "payments:2000", "--json").json
+    for entry in told["ratios"]:
+        assert entry["measured"] == pytest.approx(entry["closed_form"], rel=1e-9)
+        assert entry["closed_form"][3] == pytest.approx((1 + entry["rate"]) ** -4)
+    assert told["coefficients"]["cos ωΔ"][1::2] == [0, 0, 0]
+    assert len(told["datasets"]["payments"]) == 11
+    assert "R_n" in keat("analyze", "moments").out
+
+
+def test_attention_of_runs(data: Path, tmp_path: Path) -> None:
+    runs = [trained(small()), trained(small(kernel="identity"))]
+    columns = ["--src", "who", "--dst", "shop", "--time", "when", "--unit", "s"]
+    features = ["--features", ",".join(f"f{k}" for k in range(6))]
+    picture = tmp_path / "v.png"
+    ran = keat("analyze", "attention", *runs, "--data", data, *columns, *features, "--out", picture, "--json")
+    assert ran.code == 0, ran
+    first, second = ran.json["runs"]
+    assert (first["kernel"], second["kernel"]) == ("laplacian", "identity")
+    assert second["blur"]["kernel_response"] == 0 < first["blur"]["kernel_response"]
+    assert picture.stat().st_size > 10_000
+    shown = keat("analyze", "attention", runs[0], "--data", data, *columns, *features)
+    assert "Variance of logits" in shown.out
