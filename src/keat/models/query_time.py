@@ -20,9 +20,7 @@ The last axis of everything large is the query, the first the candidate: product
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import torch
 from torch import Tensor
@@ -30,7 +28,8 @@ from torch import Tensor
 from keat.attention import KernelizedAttention
 from keat.kernels import Identity, Kernel
 from keat.models.predictor import LinkPredictor, relu_dot
-from keat.state.compiled import Floats, compiled_sums, is_compilable, over_rows
+from keat.models.query_loops import attend, relu_dot_both, turn
+from keat.state.compiled import is_compilable
 from keat.time_encoding import Cosine
 
 NUMBERS_AT_ONCE = 1 << 21  # of the (c, H·T, B) sums: bounds memory, and keeps a piece in cache
@@ -71,7 +70,7 @@ def score_at_all_times(
     """Logits (B, C), the same as embedding every (candidate, time) by itself."""
     candidates = len(hood.seeds)
     at_once = max(1, min(candidates, NUMBERS_AT_ONCE // (attention.heads * len(t) * encoder.dim)))
-    scorer = _Scorer(attention, predictor, kernel, encoder, sources, t, messages, at_once)
+    scorer = _Scorer(attention, predictor, kernel, encoder, sources, t, messages, at_once, hood.mask.shape[1])
     out = sources.new_empty(candidates, len(t))
     for part in (slice(first, first + at_once) for first in range(0, candidates, at_once)):
         out[part] = scorer.logits(hood[part])
@@ -91,6 +90,7 @@ class _Scorer:
         t: Tensor,
         messages: Tensor,
         at_once: int,
+        slots: int,
     ) -> None:
         self.attention, self.kernel, self.encoder, self.messages = attention, kernel, encoder, messages
         self.t, self.start = t, t.min()
@@ -108,8 +108,14 @@ class _Scorer:
         self.skip = dst @ attention.lin_skip.weight
         self.skip_bias = dst @ attention.lin_skip.bias + predictor.lin_dst.bias
         self.final = predictor.lin_final.weight[0]
-        # The two large ones are written again and again: fresh memory costs as much as the work in it.
-        self.turned = sources.new_empty(at_once, time_dim, heads, len(t))
+        # Values and their weights, one row each: of nodes and messages for every (event, head), which do not
+        # depend on the time, then of the time encodings, summed over the events; the values of these are the
+        # same for all. All are written again and again: fresh memory costs as much as the work in it.
+        of_events = 2 * slots * heads
+        self.values = sources.new_empty(at_once, of_events + time_dim * heads, len(dst))
+        self.values[:, of_events:] = self.time_value.T
+        self.weights = sources.new_empty(at_once, of_events + time_dim * heads, len(t))
+        self.edge_weights = sources.new_empty(at_once, slots * heads, len(t))
         self.hidden = sources.new_empty(at_once, len(dst), len(t))
 
     def logits(self, hood: Neighborhood) -> Tensor:
@@ -120,40 +126,75 @@ class _Scorer:
         message = self.messages[hood.event].masked_fill(absent, 0)  # (c, K, R)
         age = torch.where(hood.mask, self.start - hood.happened, 0)
         cosine, sine = (part.masked_fill(absent, 0) for part in self.encoder.quadrature(age))  # (c, K, T)
-        node_weight, edge_weight = self._attend(hood, x, message, cosine, sine, age)  # (c, K, H, B) each
-
-        # Values that do not depend on the time: a row for each (event, head), weighted and summed at once.
+        weights, values, hidden = self.weights[:c], self.values[:c], self.hidden[:c]
+        of_events = 2 * slots * heads
+        self._attend(hood, x, message, cosine, sine, age, weights)
+        if is_compilable(weights):
+            turn(self.edge_weights[:c], cosine, sine, self.turn, weights)
+        else:
+            weights[:, of_events:] = self._turned(weights[:, of_events // 2 : of_events], cosine, sine)
         node = torch.addmm(self.node_bias, x.flatten(0, 1), self.node_value.T).view(c, slots, -1)
-        node = node.masked_fill_(absent, 0).view(c, slots * heads, -1)  # (c, K·H, d)
-        edge = (message.flatten(0, 1) @ self.message_value.T).view(c, slots * heads, -1)
-        hidden = self.hidden[:c].copy_(self.sources)  # (c, d, B)
-        hidden.baddbmm_(node.transpose(1, 2), node_weight.flatten(1, 2))
-        hidden.baddbmm_(edge.transpose(1, 2), edge_weight.flatten(1, 2))
-
-        turned = _turned(edge_weight, cosine, sine, self.turn, self.turned[:c])  # (c, T, H, B)
-        hidden.baddbmm_(self.time_value.expand(c, -1, -1), turned.flatten(1, 2))
+        values[:, : of_events // 2] = node.masked_fill_(absent, 0).view(c, slots * heads, -1)
+        edge = message.flatten(0, 1) @ self.message_value.T
+        values[:, of_events // 2 : of_events] = edge.view(c, slots * heads, -1)
+        torch.bmm(values.transpose(1, 2), weights, out=hidden)  # (c, d, B)
         skip = torch.addmm(self.skip_bias, hood.seeds, self.skip.T)
-        return relu_dot(skip, hidden, self.final)
+        if is_compilable(hidden):
+            return relu_dot_both(skip, self.sources, hidden, self.final)
+        return relu_dot(skip, hidden.add_(self.sources), self.final)
 
     def _attend(
-        self, hood: Neighborhood, x: Tensor, message: Tensor, cosine: Tensor, sine: Tensor, age: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """What node and edge values are weighted with, ψ included."""
+        self,
+        hood: Neighborhood,
+        x: Tensor,
+        message: Tensor,
+        cosine: Tensor,
+        sine: Tensor,
+        age: Tensor,
+        out: Tensor,
+    ) -> None:
+        """What node and edge values are weighted with, ψ included, into the first rows of ``out``."""
         probe = self.attention.probe(hood.seeds)
         of_time, of_message = torch.tensor_split(probe.edge, [self.encoder.dim], dim=2)  # (c, H, ·)
         node_logit = torch.baddbmm(probe.constant[:, None], x, probe.node.transpose(1, 2))  # (c, K, H)
         message_logit = torch.bmm(message, of_message.transpose(1, 2))
         asked = of_time[:, None]  # (c, 1, H, T)
         waves = torch.cat((asked * cosine[:, :, None], asked * -sine[:, :, None]), dim=3)  # (c, K, H, 2T)
-        edge_logit = (waves @ self.turn).add_(message_logit[..., None])  # (c, K, H, B)
+        time_logit = waves @ self.turn  # (c, K, H, B)
 
-        psi, modulate = self._psi(hood, age), self.attention.modulate  # (c, K, H or 1, B)
-        node_psi = psi if modulate in ("node", "both") else None
-        edge_psi = psi if modulate in ("edge", "both") else None
-        nowhere = torch.finfo(edge_logit.dtype).min
+        psi = self._psi(hood, age)  # (c, K, H or 1, B)
+        on_node = psi is not None and self.attention.modulate in ("node", "both")
+        on_edge = psi is not None and self.attention.modulate in ("edge", "both")
+        if is_compilable(time_logit):
+            attend(
+                time_logit,
+                node_logit,
+                message_logit,
+                hood.mask,
+                psi,
+                on_node,
+                on_edge,
+                out,
+                self.edge_weights[: len(x)],
+            )
+            return
+        node_psi, edge_psi = psi if on_node else None, psi if on_edge else None
+        nowhere = torch.finfo(time_logit.dtype).min
         node_part = _times(node_psi, node_logit[..., None]).masked_fill(~hood.mask[..., None, None], nowhere)
-        alpha = (edge_logit if edge_psi is None else edge_logit.mul_(edge_psi)).add_(node_part).softmax(dim=1)
-        return _times(node_psi, alpha), _times(edge_psi, alpha)
+        alpha = (_times(edge_psi, time_logit + message_logit[..., None]) + node_part).softmax(dim=1)
+        rows = alpha[0].numel() // alpha.shape[3]
+        out[:, :rows] = _times(node_psi, alpha).flatten(1, 2)
+        out[:, rows : 2 * rows] = _times(edge_psi, alpha).flatten(1, 2)
+
+    def _turned(self, weight: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+        """Σ_k β_k cos ⊙ cos wδ - Σ_k β_k sin ⊙ sin wδ, (c, T·H, B), of weights β (c, K·H, B)."""
+        waves = torch.cat((cosine, sine), dim=2).transpose(1, 2)  # (c, 2T, K)
+        by_slot = weight.view(len(weight), waves.shape[2], -1, weight.shape[2])  # (c, K, H, B)
+        sums = torch.bmm(waves, by_slot.flatten(2)).view(
+            *waves.shape[:2], *by_slot.shape[2:]
+        )  # (c, 2T, H, B)
+        (along, across), (cos, sin) = sums.chunk(2, dim=1), self.turn[:, None].chunk(2)
+        return (along * cos - across * sin).flatten(1, 2)
 
     def _psi(self, hood: Neighborhood, age: Tensor) -> Tensor | None:
         if isinstance(self.kernel, Identity):
@@ -171,38 +212,3 @@ class _Scorer:
 
 def _times(psi: Tensor | None, values: Tensor) -> Tensor:
     return values if psi is None else psi * values
-
-
-def _turned(weight: Tensor, cosine: Tensor, sine: Tensor, turn: Tensor, out: Tensor) -> Tensor:
-    """Σ_k β_k cos ⊙ cos wδ - Σ_k β_k sin ⊙ sin wδ, (c, T, H, B), of weights β (c, K, H, B)."""
-    if is_compilable(weight):
-        tensors = (weight.contiguous(), cosine, sine, turn, out)
-        beta, cos, sin, turned, sums = (tensor.numpy() for tensor in tensors)
-        loop = _turn_compiled(weight.shape[1])
-        over_rows(len(sums), lambda rows: loop(beta[rows], cos[rows], sin[rows], turned, sums[rows]))
-        return out
-    waves = torch.cat((cosine, sine), dim=2).transpose(1, 2)  # (c, 2T, K)
-    sums = torch.bmm(waves, weight.flatten(2)).view(*waves.shape[:2], *weight.shape[2:])  # (c, 2T, H, B)
-    (along, across), (cos, sin) = sums.chunk(2, dim=1), turn[:, None].chunk(2)
-    return torch.mul(along, cos, out=out).addcmul_(across, sin, value=-1)
-
-
-@cache
-def _turn_compiled(slots: int) -> Callable[..., None]:
-    """A loop for a fixed K, whose sums over K then stay in registers: nothing but the result is written."""
-
-    @compiled_sums
-    def loop(weight: Floats, cosine: Floats, sine: Floats, turn: Floats, out: Floats) -> None:
-        candidates, half, heads, queries = out.shape
-        for c in range(candidates):
-            for i in range(half):
-                for h in range(heads):
-                    row, cos, sin = out[c, i, h], turn[i], turn[half + i]
-                    for b in range(queries):
-                        along = across = out.dtype.type(0)
-                        for k in range(slots):
-                            along += weight[c, k, h, b] * cosine[c, k, i]
-                            across += weight[c, k, h, b] * sine[c, k, i]
-                        row[b] = along * cos[b] - across * sin[b]
-
-    return loop
