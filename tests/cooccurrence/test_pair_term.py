@@ -9,7 +9,17 @@ import pytest
 import torch
 
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
-from keat.cooccurrence.columns import AGE, FLAG, NEVER, PAIR_SINGLE, PATHS, SOURCE_SINGLE
+from keat.cooccurrence.columns import (
+    AGE,
+    FLAG,
+    GROUPS,
+    NEVER,
+    PAIR_SINGLE,
+    PATHS,
+    SOURCE_SINGLE,
+    Columns,
+    of_nothing,
+)
 from keat.cooccurrence.pair_term import Numbers
 from keat.cooccurrence.widths import LearnedWidths
 
@@ -81,3 +91,28 @@ def test_what_the_network_sees_stays_small() -> None:
         largest = 1.0 if scale in (FLAG, PATHS) else 1e6
         assert 0.5 < scale.gain * math.log1p(scale.inner * largest) < 5
     assert AGE.gain * math.log1p(NEVER) < 4
+
+
+def test_every_number_is_in_one_group() -> None:
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert sorted(grouped) == sorted({*Columns(1).source, *Columns(1).pair})
+
+
+def test_strangers_have_the_numbers_of_nothing() -> None:
+    past = KernelCooccurrence(20, 50.0)
+    strangers = past.read(np.array([3], np.int32), np.array([7]), np.array([4], np.int32))
+    assert strangers.source[0].tolist() == of_nothing(past.columns.source)
+    assert strangers.pair[0, 0].tolist() == of_nothing(past.columns.pair)
+
+
+def test_groups_left_out_make_no_difference() -> None:
+    torch.manual_seed(0)
+    widths = geometric_widths(50.0)
+    numbers, names = numbers_of(observed(widths)), Columns(8).pair
+    term = PairTerm(widths, without=["meetings of the pair"])
+    columns = torch.tensor([name in GROUPS["meetings of the pair"] for name in names])
+    changed = numbers.pair.clone()
+    changed[..., columns] = 7.0
+    assert torch.equal(term(numbers), term(Numbers(numbers.source, changed)))
+    other = PairTerm(widths)
+    assert not torch.equal(other(numbers), other(Numbers(numbers.source, changed)))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import keat.models.rank as rank_module
-from keat.errors import InputError
+from keat.errors import InputError, UnknownNameError
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
 from keat.models.rank import KeatRank, RankConfig
@@ -126,3 +126,24 @@ def test_widths_in_human_units() -> None:
 def test_widths_that_are_none(widths: str) -> None:
     with pytest.raises(InputError, match="Widths must be"):
         make_model(config=replace(RankConfig(), widths=widths))
+
+
+def test_groups_that_are_none() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'the source'"):
+        make_model(config=RankConfig(without="recency rank, the sources"))
+
+
+def test_an_explanation_is_of_the_score() -> None:
+    stream = make_stream(5)
+    model = make_model()
+    model.observe(stream)
+    u, v, t = int(stream.src[-1]), int(stream.dst[-1]), int(stream.t[-1]) + 4
+    told = model.explain_pair(u, v, t)
+    ask = Queries(np.array([u], np.int32), np.array([t]), np.array([v], np.int32))
+    assert told.logit == pytest.approx(model.score(ask).item(), rel=1e-5)
+    assert told.numbers["events of the source"] == (stream.src == u).sum()
+    assert told.numbers["age of the last meeting"] == pytest.approx(4)
+    assert told.effects["meetings of the pair"] != 0.0
+    blind = make_model(config=RankConfig(without="meetings of the pair"))
+    blind.observe(stream)
+    assert blind.explain_pair(u, v, t).effects["meetings of the pair"] == 0.0

@@ -73,6 +73,45 @@ PAIR_SINGLE: dict[str, Scale] = {
 }
 
 
+GROUPS: dict[str, tuple[str, ...]] = {  # what belongs together, for explanations and ablations
+    "meetings of the pair": (
+        "source to candidate",
+        "met before",
+        "meetings",
+        "age of the last meeting",
+        "gap before the last meeting",
+        "age / that gap",
+    ),
+    "shares of the pair": ("share of the source's events", "share of the candidate's events"),
+    "recency rank": ("1 / recency rank among the source's destinations",),
+    "the other way round": (
+        "candidate to source",
+        "met the other way round",
+        "age of the last meeting the other way round",
+        "last to have reached the source",
+    ),
+    "the candidate's activity": (
+        "to the candidate",
+        "from the candidate",
+        "age of the candidate's last event",
+        "age of the candidate's last event as a source",
+        "events since the candidate's last",
+        "events to the candidate",
+        "sources of the candidate",
+    ),
+    "the candidate's habits": (
+        "last reached by this source",
+        "share of those who return to the candidate",
+        "share of the candidate's events that are first meetings",
+        "share of the candidate's events by the same source as before",
+    ),
+    "what came next": ("where this source went next, last time", "where the last one went next"),
+    "shared neighbours": ("two-hop sum", "two-hop paths", "three-hop sum", "three-hop paths"),
+    "identity": ("is the source itself",),
+    "the source": (*SOURCE_SUMS, *SOURCE_SINGLE),
+}
+
+
 @dataclass(frozen=True)
 class Columns:
     """Where each number stands, for M kernels."""
@@ -80,11 +119,22 @@ class Columns:
     kernels: int
 
     @property
-    def source(self) -> int:
-        """Numbers of a source alone."""
-        return len(SOURCE_SUMS) * self.kernels + len(SOURCE_SINGLE)
+    def source(self) -> list[str]:
+        """Names of the numbers of a source alone; those of a kernel sum are repeated."""
+        return _names(SOURCE_SUMS, SOURCE_SINGLE, self.kernels)
 
     @property
-    def pair(self) -> int:
-        """Numbers of a pair."""
-        return len(PAIR_SUMS) * self.kernels + len(PAIR_SINGLE)
+    def pair(self) -> list[str]:
+        """Names of the numbers of a pair."""
+        return _names(PAIR_SUMS, PAIR_SINGLE, self.kernels)
+
+
+def _names(sums: dict[str, Scale], single: dict[str, Scale], kernels: int) -> list[str]:
+    return [name for name in sums for _ in range(kernels)] + list(single)
+
+
+def of_nothing(names: list[str]) -> list[float]:
+    """What is read where nothing has happened yet."""
+    ages = SOURCE_SINGLE | PAIR_SINGLE
+    never = {name for name, scale in ages.items() if scale is AGE} | {"events since the candidate's last"}
+    return [NEVER if name in never else 0.5 if ages.get(name) is RATE else 0.0 for name in names]

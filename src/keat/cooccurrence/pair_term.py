@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.cooccurrence.columns import PAIR_SINGLE, PAIR_SUMS, SOURCE_SINGLE, SOURCE_SUMS, Scale
+from keat.cooccurrence.columns import GROUPS, PAIR_SINGLE, PAIR_SUMS, SOURCE_SINGLE, SOURCE_SUMS, Scale
 from keat.cooccurrence.widths import LearnedWidths
 
 
@@ -31,12 +32,20 @@ class PairTerm(nn.Module):
     The source's own numbers enter the first layer once a question, the pair's once a candidate.
     """
 
-    def __init__(self, widths: npt.NDArray[np.float64], learned: int | None = None, hidden: int = 64) -> None:
-        """``learned`` kernels placed freely on the grid of ``widths``; else the grid's own."""
+    def __init__(
+        self,
+        widths: npt.NDArray[np.float64],
+        learned: int | None = None,
+        hidden: int = 64,
+        without: Collection[str] = (),
+    ) -> None:
+        """``learned`` kernels placed freely on the grid of ``widths``; else the grid's own. The groups of
+        numbers ``without`` are not looked at."""
         super().__init__()
         self.mix = LearnedWidths(widths, learned) if learned is not None else None
-        self.lin_source = _LogLinear(SOURCE_SUMS, SOURCE_SINGLE, len(widths), self.mix, hidden)
-        self.lin_pair = _LogLinear(PAIR_SUMS, PAIR_SINGLE, len(widths), self.mix, hidden)
+        unseen = {name for group in without for name in GROUPS[group]}
+        self.lin_source = _LogLinear(SOURCE_SUMS, SOURCE_SINGLE, len(widths), self.mix, hidden, unseen)
+        self.lin_pair = _LogLinear(PAIR_SUMS, PAIR_SINGLE, len(widths), self.mix, hidden, unseen)
         self.lin_hidden = nn.Linear(hidden, hidden)
         self.lin_out = nn.Linear(hidden, 1)
 
@@ -60,12 +69,13 @@ class _LogLinear(nn.Module):
         kernels: int,
         mix: LearnedWidths | None,
         hidden: int,
+        unseen: Collection[str],
     ) -> None:
         super().__init__()
         self.shape, self.mix = (len(sums), kernels), mix
+        gains = {name: 0.0 if name in unseen else scale.gain for name, scale in (sums | single).items()}
         used = kernels if mix is None else len(mix.place)
-        gain = [scale.gain for scale in sums.values() for _ in range(used)]
-        gain += [scale.gain for scale in single.values()]
+        gain = [gains[name] for name in sums for _ in range(used)] + [gains[name] for name in single]
         self.register_buffer("gain", torch.tensor(gain), persistent=False)
         self.linear = nn.Linear(len(gain), hidden)
 

@@ -135,8 +135,8 @@ class KernelCooccurrence:
         rows, width = len(src), candidates.shape[-1]
         upcoming = len(event_t) - event
         self.make_room(_needed(src, candidates, event_src, event_dst), upcoming)
-        of_source = np.empty((rows, self.columns.source), dtype=np.float32)
-        of_pair = np.empty((rows, width, self.columns.pair), dtype=np.float32)
+        of_source = np.empty((rows, len(self.columns.source)), dtype=np.float32)
+        of_pair = np.empty((rows, width, len(self.columns.pair)), dtype=np.float32)
         event = read_in_turn(
             self.tables,
             Events(*_frozen(event_src, event_dst, event_t)),

@@ -147,6 +147,8 @@ def _read_pairs(
             out[j, k] = 0.0
         out[j, o + 3] = out[j, o + 4] = out[j, o + 7] = NEVER
         out[j, o + 9] = out[j, o + 10] = out[j, o + 11] = NEVER
+        out[j, o + 15], out[j, o + 16] = tables.rate[v, STICKY], tables.rate[v, NOVEL]
+        out[j, o + 17] = tables.rate[v, SAME]
         if counts[v, IN] > 0:
             age = now - last[v, IN]
             for m in range(kernels):
@@ -155,8 +157,6 @@ def _read_pairs(
             out[j, o + 11] = tables.clock[EVENTS] - tables.last_number[v]
             out[j, o + 12], out[j, o + 13] = counts[v, IN], tables.distinct[v, IN]
             out[j, o + 14] = 1.0 if tables.partner[v, IN] == u else 0.0
-            out[j, o + 15], out[j, o + 16] = tables.rate[v, STICKY], tables.rate[v, NOVEL]
-            out[j, o + 17] = tables.rate[v, SAME]
             # Most candidates have never met the source: no row, and nothing more to read.
             row = row_of(tables.keys, tables.rows, u, v) if had_out else NONE
             if row != NONE:
