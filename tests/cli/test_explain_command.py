@@ -31,13 +31,22 @@ def own(path: Path) -> list[str | Path]:
 
 def test_an_event_of_a_file(data: Path, tmp_path: Path) -> None:
     ran = keat(
-        "explain", trained(small()), *own(data), "--event", str(EVENTS - 5), "--out", tmp_path, "--json"
+        "explain",
+        trained(small()),
+        *own(data),
+        "--event",
+        str(EVENTS - 5),
+        "--replay",
+        "--out",
+        tmp_path,
+        "--json",
     )
     assert ran.code == 0, ran
     (told,) = ran.json["explanations"]
     assert told["t"] == int(payments().stream.t[EVENTS - 5])
     assert Path(told["page"]).read_text().startswith("<!doctype html>")
     assert Path(told["picture"]).stat().st_size > 10_000
+    assert told["replayed"]["if_older"] != told["replayed"]["as_it_was"]
     assert {len(end["neighbors"]) for end in told["ends"]} <= set(range(1, 6))
 
 

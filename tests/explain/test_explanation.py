@@ -12,12 +12,13 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.explain import Explanation, explain_pair
 from keat.explain.asking import Asker
+from keat.explain.replaying import moved_back, replay
 from keat.explain.wording import duration, moment
 from keat.models.contract import Queries
 from keat.models.graphmixer import GraphMixer
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
-from keat.training.runs import evaluate_run
+from keat.training.runs import evaluate_run, open_run
 from trained_runs import payments, small, trained, untrained
 
 DAYS = 3 * 86_400
@@ -122,6 +123,35 @@ def test_an_older_event_by_another_road() -> None:
     model.log.t[event] -= DAYS
     query = Queries(np.array([src], np.int32), np.array([t]), np.array([[dst]], np.int32))
     assert float(model.score(query)) == pytest.approx(n.score_if_older, abs=1e-5)
+
+
+def test_a_replay_moves_the_event_and_nothing_else(folder: Path) -> None:
+    data = payments()
+    asker = Asker(folder, data)
+    x = asker.pair("3", "130", int(data.stream.t[-1]) + 1, DAYS)
+    found = replay(asker, x)
+    back = moved_back(data.stream, found.row, DAYS)
+    assert (np.diff(back.t) >= 0).all()
+    assert sorted(back.t.tolist()) == sorted(
+        (data.stream.t - DAYS * (np.arange(len(data.stream)) == found.row)).tolist()
+    )
+    for events, expected in ((data.stream, found.as_it_was), (back, found.if_older)):
+        model = open_run(folder)[0]
+        model.reset()
+        for block in events.blocks(200):
+            model.observe(block)
+        query = Queries(np.array([3], np.int32), np.array([x.t]), np.array([[130]], np.int32))
+        assert float(model.score(query)) == pytest.approx(expected, abs=1e-5)
+    assert found.as_it_was != found.if_older
+    most = x.most_telling()
+    assert most is not None
+    assert most[1].row == found.row
+
+
+def test_without_a_dataset_there_is_nothing_to_replay(folder: Path) -> None:
+    asker = Asker(folder)
+    with pytest.raises(InputError, match="no past event in a dataset to move"):
+        replay(asker, asker.pair("3", "130", None, DAYS))
 
 
 def test_a_node_without_a_past() -> None:

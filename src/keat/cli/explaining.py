@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -43,6 +44,10 @@ def explain_command(
     older: Annotated[
         str, typer.Option(help="“Had this event been … older”: 90s, 30min, 12h, 3d, 2w.")
     ] = "3d",
+    replay: Annotated[
+        bool,
+        typer.Option("--replay", help="Also replay all events with that one older: its trace in memory too."),
+    ] = False,
     folder: Annotated[Path, typer.Option("--out", help="Where pages and pictures go.")] = Path("explained"),
     json: Json = False,
     src_column: Annotated[str | None, typer.Option(help="Column of sources.", rich_help_panel=_FILE)] = None,
@@ -64,6 +69,7 @@ def explain_command(
     if split not in ("val", "test"):
         raise typer.BadParameter(f"--split must be val or test, not {split}.")
     from keat.explain.asking import Asker  # brings torch: not for --help
+    from keat.explain.replaying import replay as replay_history
     from keat.explain.wording import duration
 
     data = None
@@ -79,6 +85,9 @@ def explain_command(
     else:
         found = [asker.pair(src, dst, time, shift)]
     told = [_write(explanation, folder, place) for place, explanation in enumerate(found)]
+    if replay:
+        for explanation, files in zip(found, told, strict=True):
+            files["replayed"] = asdict(replay_history(asker, explanation))
     if json:
         print_json({"explanations": told})
         return
@@ -87,6 +96,12 @@ def explain_command(
         for kind in ("page", "picture"):
             if files[kind]:
                 out.print(f"The {kind}: {files[kind]}", soft_wrap=True)
+        if replay:
+            again = files["replayed"]
+            out.print(
+                f"Replayed from the first event, memory included: {again['as_it_was']:.3f} as it was, "
+                f"{again['if_older']:.3f} with that event older."
+            )
 
 
 def _write(explanation: Explanation, folder: Path, place: int) -> dict[str, Any]:

@@ -29,6 +29,7 @@ from keat.tasks.script import TGB_BATCH
 from keat.training.runs import evaluate_run, open_run
 
 SplitName = Literal["train", "val", "test"]
+Side = Literal["src", "dst"]
 
 
 class Asker:
@@ -52,7 +53,7 @@ class Asker:
 
     def pair(self, source: Any, destination: Any, t: int | None, older: int) -> Explanation:
         """A pair at a time; without a time, or without data, right after what has been observed."""
-        ends = [self._index(source, "src"), self._index(destination, "dst")]
+        ends = [self.index(source, "src"), self.index(destination, "dst")]
         if self.data is not None and t is not None:
             position = int(np.searchsorted(self.data.stream.t, t))
             if position == 0:
@@ -67,7 +68,7 @@ class Asker:
             )
         return self._explain(ends[0], ends[1], t, older, self._rank_among_known(ends[0], ends[1], t))
 
-    def _index(self, node: Any, side: Literal["src", "dst"]) -> int:
+    def index(self, node: Any, side: Side) -> int:
         """Dense id of what the user typed; a number typed on the command line arrives as text."""
         kind = type(self.ids.label(0))
         try:
@@ -78,14 +79,14 @@ class Asker:
 
     def event(self, row: int, older: int) -> Explanation:
         """An event of the dataset, as evaluation would score it."""
-        stream = self._data().stream
+        stream = self.require_data().stream
         if not 0 <= row < len(stream):
             raise InputError(f"{stream.name} has events 0 to {len(stream) - 1}, not {row}.")
         return next(self._events([row], older))
 
     def worst(self, number: int, split: Literal["val", "test"], older: int) -> Iterator[Explanation]:
         """The events of a split that were ranked worst, worst first."""
-        data, task = self._data(), self._ranking(split)
+        data, task = self.require_data(), self._ranking(split)
         ranks = evaluate_run(self.folder, data, task, split).outcomes
         order = torch.argsort(ranks, descending=True, stable=True)[:number]
         rows = (order + data.part(split).offset).tolist()
@@ -94,7 +95,7 @@ class Asker:
 
     def _events(self, rows: Sequence[int], older: int) -> Iterator[Explanation]:
         """Events of one split, in order."""
-        data = self._data()
+        data = self.require_data()
         split = _split_of(data, rows[0])
         offset = data.part(split).offset
         starts = [row - (row - offset) % TGB_BATCH for row in rows]
@@ -119,13 +120,13 @@ class Asker:
         self.model, _, _ = self._open()
         if not (same and start == data.test.offset):  # else the state kept after validation is the one
             self.model.reset()
-            self._observe(data.stream[:start])
+            self.observe(data.stream[:start])
         for position in positions:
-            self._observe(data.stream[start:position])
+            self.observe(data.stream[start:position])
             start = position
             yield
 
-    def _observe(self, events: EventStream) -> None:
+    def observe(self, events: EventStream) -> None:
         with torch.no_grad():
             for block in events.blocks(TGB_BATCH):
                 self.model.observe(block)
@@ -144,7 +145,7 @@ class Asker:
         return float(rank_of(scores[:, 0], scores[:, 1:])[0]), len(candidates)
 
     def _ranking(self, split: Literal["val", "test"]) -> LinkRanking:
-        task = make_task(self._data(), split, kind="link-ranking")
+        task = make_task(self.require_data(), split, kind="link-ranking")
         assert isinstance(task, LinkRanking)
         return task
 
@@ -156,7 +157,7 @@ class Asker:
             )
         return model, description, ids
 
-    def _data(self) -> Dataset:
+    def require_data(self) -> Dataset:
         if self.data is None:
             raise InputError("Events are explained from a dataset; name it: keat explain RUN DATASET.")
         return self.data

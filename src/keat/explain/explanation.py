@@ -94,6 +94,11 @@ class Explanation:
     deletion: DeletionCurves
     pieces: dict[str, Any] = field(repr=False)  # see `keat.explain.pieces`
 
+    def most_telling(self) -> tuple[End, Neighbor] | None:
+        """The past event whose age matters most to the score, and whose it is."""
+        events = [(end, neighbor) for end in self.ends for neighbor in end.neighbors]
+        return max(events, key=lambda found: abs(found[1].score_if_older - self.score), default=None)
+
     def to_json(self) -> dict[str, Any]:
         """Everything a person would read, in plain values."""
         ends = []

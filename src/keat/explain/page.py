@@ -63,10 +63,10 @@ def page(x: Explanation) -> str:
 
 def counterfactual(x: Explanation) -> str | None:
     """The event whose age mattered most, in a sentence; None where there is no past."""
-    events = [(end, neighbor) for end in x.ends for neighbor in end.neighbors]
-    if not events:
+    found = x.most_telling()
+    if found is None:
         return None
-    end, most = max(events, key=lambda found: abs(found[1].score_if_older - x.score))
+    end, most = found
     return (
         f"Had the event of {end.node} with {most.node}, {ago(most.since, x.unit)} before, been "
         f"{humanize(x.older, x.unit)} older, the score would be {signed(most.score_if_older, plus=False)} "

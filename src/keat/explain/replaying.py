@@ -1,0 +1,64 @@
+"""The counterfactual through memory too: the whole history again, with one event moved back in time.
+
+An age changed in the attention leaves memory as it was. But the event also left a trace there, in its turn
+among the others and with its own φ. Replaying both histories with the same weights tells what all of that
+is worth; it costs two passes over the events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from keat.errors import InputError
+from keat.events import EventStream
+from keat.explain.asking import Asker
+from keat.explain.explanation import Explanation
+from keat.models.contract import Queries
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """Scores of the pair after everything strictly earlier was observed anew, as it was and with ``row``
+    older."""
+
+    row: int
+    node: str | int  # the other end of that event, seen from `of`
+    of: str | int
+    as_it_was: float
+    if_older: float
+
+
+def replay(asker: Asker, x: Explanation) -> Replayed:
+    """Replay with the event whose age matters most to the attention moved back by ``x.older``."""
+    found = x.most_telling()
+    if found is None or found[1].row is None:
+        raise InputError("There is no past event in a dataset to move; give the DATASET, or another pair.")
+    end, neighbor = found
+    row = int(found[1].row)
+    stream = asker.require_data().stream
+    history = stream[: int(np.searchsorted(stream.t, x.t))]
+    as_it_was, if_older = (
+        _score_after(asker, events, x) for events in (history, moved_back(history, row, x.older))
+    )
+    return Replayed(row, neighbor.node, end.node, as_it_was, if_older)
+
+
+def moved_back(events: EventStream, row: int, older: int) -> EventStream:
+    """The same events with one of them ``older`` earlier, where it belongs in the order."""
+    t = events.t.copy()
+    t[row] -= older
+    order = np.argsort(t, kind="stable")
+    columns = {name: getattr(events, name)[order] for name in ("src", "dst", "features")}
+    labels = None if events.labels is None else events.labels[order]
+    return replace(events, t=t[order], labels=labels, node_labels=None, **columns)
+
+
+def _score_after(asker: Asker, events: EventStream, x: Explanation) -> float:
+    model = asker.model
+    model.reset()
+    asker.observe(events)
+    source = np.array([asker.index(x.source, "src")], dtype=np.int32)
+    destination = np.array([[asker.index(x.destination, "dst")]], dtype=np.int32)
+    return float(model.score(Queries(source, np.array([x.t]), destination)))
