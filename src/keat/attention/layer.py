@@ -95,7 +95,9 @@ class KernelizedAttention(nn.Module):
     def probe(self, seeds: Tensor) -> Probe:
         """What each seed asks of raw features, 1/√C included."""
         packed = self.packed_probe(seeds).transpose(0, 1)  # (N, H, d + (T + R) + 1)
-        node, edge, constant = packed.split([self.lin_key.in_features, self.lin_edge.in_features, 1], dim=2)
+        node, edge, constant = torch.split(
+            packed, [self.lin_key.in_features, self.lin_edge.in_features, 1], dim=2
+        )
         return Probe(node, edge, constant.squeeze(2))
 
     def combine(self, seeds: Tensor, node: Tensor, mass: Tensor, edge: Tensor) -> Tensor:

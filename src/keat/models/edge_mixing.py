@@ -19,7 +19,9 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from keat.attention.mixing import Probe
-from keat.state.compiled import Floats, Integers, compiled_sums
+from keat.state.compiled import Floats, Integers, compiled_sums, over_rows
+
+SEEDS = 100  # that are worth a thread: half a millisecond of work
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +43,7 @@ def mix_edges(probe: Probe, edges: Edges) -> tuple[Tensor, Tensor, Tensor]:
     """Σ α ψ_node x (N, H, d), Σ α ψ_node (N, H) and Σ α ψ_edge [φ ‖ message] (N, H, T + R)."""
     packed = torch.cat((probe.node, probe.edge, probe.constant.unsqueeze(2)), dim=2).transpose(0, 1)
     sums = mix_edges_packed(packed, edges).transpose(0, 1)
-    node, edge, mass = sums.split([probe.node.shape[2], probe.edge.shape[2], 1], dim=2)
+    node, edge, mass = torch.split(sums, [probe.node.shape[2], probe.edge.shape[2], 1], dim=2)
     return node, mass.squeeze(2), edge
 
 
@@ -71,7 +73,8 @@ class _MixEdges(torch.autograd.Function):
         attention = torch.empty((3, *psi_node.shape), dtype=x.dtype)  # node logit, edge logit, α
         sums = torch.empty_like(probe)
         tensors = (x, time, probe, psi_node, psi_edge, edges.keep, attention)
-        _mix(*_arrays(*ctx.where, edges.message, *tensors, sums))
+        arrays = _arrays(*ctx.where, edges.message, *tensors, sums)
+        over_rows(probe.shape[1], lambda seeds: _mix(seeds.start, seeds.stop, *arrays), at_least=SEEDS)
         ctx.save_for_backward(*tensors)
         return sums
 
@@ -79,13 +82,20 @@ class _MixEdges(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_sums: Tensor) -> tuple[Tensor | None, ...]:
         x, time, probe, psi_node, psi_edge, *_ = saved = ctx.saved_tensors
-        grads = (
-            torch.empty_like(probe),
-            torch.zeros_like(x),
-            *(torch.empty_like(tensor) for tensor in (time, psi_node, psi_edge)),
-        )
-        _mix_gradient(*_arrays(*ctx.where, ctx.message, *saved, grad_sums.contiguous(), *grads))
-        return None, *grads
+        grads = [torch.empty_like(tensor) for tensor in (probe, time, psi_node, psi_edge)]
+        arrays = _arrays(*ctx.where, ctx.message, *saved, grad_sums.contiguous(), *grads)
+        grad_x: dict[int, Tensor] = {}  # seeds share nodes, so each thread has its own; by first seed
+
+        def gradient(seeds: slice) -> None:
+            grad_x[seeds.start] = mine = torch.zeros_like(x)
+            given_and_found = (*arrays, mine.numpy())
+            _mix_gradient(seeds.start, seeds.stop, *given_and_found)
+
+        over_rows(probe.shape[1], gradient, at_least=SEEDS)
+        total = grad_x.pop(0)
+        for start in sorted(grad_x):
+            total += grad_x[start]
+        return None, grads[0], total, *grads[1:]
 
 
 def _arrays(*tensors: Tensor) -> tuple[npt.NDArray[Any], ...]:
@@ -114,6 +124,8 @@ def _add_both(out: Floats, factor: Any, a: Floats, other_factor: Any, b: Floats)
 
 @compiled_sums
 def _mix(
+    start: int,
+    stop: int,
     first: Integers,
     row: Integers,
     event: Integers,
@@ -127,10 +139,10 @@ def _mix(
     attention: Floats,
     sums: Floats,
 ) -> None:
-    heads, seeds, width = probe.shape
+    heads, _, width = probe.shape
     of_node, of_edge, last = x.shape[1], x.shape[1] + time.shape[1], width - 1
     node_logit, edge_logit, alpha = attention[0], attention[1], attention[2]
-    for n in range(seeds):
+    for n in range(start, stop):
         mine = range(first[n], first[n + 1])
         for h in range(heads):
             asks, out = probe[h, n], sums[h, n]
@@ -158,6 +170,8 @@ def _mix(
 
 @compiled_sums
 def _mix_gradient(
+    start: int,
+    stop: int,
     first: Integers,
     row: Integers,
     event: Integers,
@@ -171,15 +185,15 @@ def _mix_gradient(
     attention: Floats,
     grad_sums: Floats,
     grad_probe: Floats,
-    grad_x: Floats,
     grad_time: Floats,
     grad_psi_node: Floats,
     grad_psi_edge: Floats,
+    grad_x: Floats,
 ) -> None:
-    heads, seeds, width = probe.shape
+    heads, _, width = probe.shape
     of_node, of_edge, last = x.shape[1], x.shape[1] + time.shape[1], width - 1
     node_logit, edge_logit, alpha = attention[0], attention[1], attention[2]
-    for n in range(seeds):
+    for n in range(start, stop):
         mine = range(first[n], first[n + 1])
         grad_time[first[n] : first[n + 1]] = 0
         for h in range(heads):
