@@ -110,10 +110,18 @@ def _show_tables(recipe: Recipe, tables: list[dict[str, Any]], json: bool, markd
 
 
 def _show(recipe: Recipe, table: dict[str, Any]) -> None:
-    columns = ["model", "seeds", f"val {recipe.metric}", f"test {recipe.metric}", "paired difference"]
+    also = [f"test {metric}" for metric in recipe.also]
+    columns = ["model", "seeds", f"val {recipe.metric}", f"test {recipe.metric}", *also, "paired difference"]
     published = any(row["published"] for row in table["rows"])
     rows = [
-        [row["label"], str(row["seeds"]), row["val"], row["test"], row["difference"] or ""]
+        [
+            row["label"],
+            str(row["seeds"]),
+            row["val"],
+            row["test"],
+            *row["also"].values(),
+            row["difference"] or "",
+        ]
         + ([row["published"]] if published else [])
         for row in table["rows"]
     ]

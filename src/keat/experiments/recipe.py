@@ -41,6 +41,7 @@ class Recipe:
     datasets: tuple[str, ...]
     arms: tuple[Arm, ...]
     seeds: int
+    also: tuple[str, ...] = ()  # other metrics of the test split that are shown
     task: str = "link-ranking"
     refresh: tuple[int, ...] = ()
     sample: dict[str, int] = field(default_factory=dict)  # by dataset
@@ -97,7 +98,7 @@ def _read(name: str, text: str) -> Recipe:
     try:
         content = tomllib.loads(text)
         arms = tuple(Arm(**arm) for arm in content.pop("arms"))
-        for key in ("datasets", "refresh"):
+        for key in ("datasets", "refresh", "also"):
             if isinstance(content.get(key), Sequence):
                 content[key] = tuple(content[key])
         return Recipe(name=name, arms=arms, **content)

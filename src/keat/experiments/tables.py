@@ -17,19 +17,29 @@ def table_of(recipe: Recipe, data: str, results: Lines) -> dict[str, Any]:
     mine = [(job, line) for job, line in results if job.data == data]
     refreshes = [] if not mine else list(mine[0][1]["test"])
     rows = [_row(recipe, arm, data, mine, refreshes) for arm in recipe.arms if _lines(recipe, arm, mine)]
-    return {"recipe": recipe.name, "data": data, "metric": recipe.metric, "rows": rows}
+    return {
+        "recipe": recipe.name,
+        "data": data,
+        "metric": recipe.metric,
+        "also": list(recipe.also),
+        "rows": rows,
+    }
 
 
 def markdown(table: Mapping[str, Any]) -> str:
     """The table for a page. A difference is bold where its interval excludes zero."""
     metric = table["metric"]
-    columns = ["model", "seeds", f"val {metric}", f"test {metric}", "difference in test, paired", "published"]
+    also = [f"test {other}" for other in table["also"]]
+    columns = ["model", "seeds", f"val {metric}", f"test {metric}", *also, "difference in test, paired"]
+    published = any(row["published"] for row in table["rows"])
+    columns += ["published"] if published else []
     lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     for row in table["rows"]:
         difference = row["difference"] or ""
         if row["clear"]:
             difference = f"**{difference}**"
-        cells = [row["label"], str(row["seeds"]), row["val"], row["test"], difference, row["published"]]
+        cells = [row["label"], str(row["seeds"]), row["val"], row["test"], *row["also"].values(), difference]
+        cells += [row["published"]] if published else []
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -50,6 +60,9 @@ def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequenc
             refresh: str(spread([line["test"][refresh][recipe.metric] for line in lines.values()]))
             for refresh in refreshes
             if all(refresh in line["test"] for line in lines.values())
+        },
+        "also": {
+            metric: str(spread([_test(line, metric) for line in lines.values()])) for metric in recipe.also
         },
         "difference": None if difference is None else f"{difference} vs {arm.against}",
         "clear": difference is not None and difference.is_clear,
