@@ -28,6 +28,14 @@ def dropout(x: Tensor, share: float, training: bool) -> Tensor:
     return dropped
 
 
+def add_dropped(x: Tensor, y: Tensor, share: float, training: bool) -> Tensor:
+    """x + dropout(y), both (n, d)."""
+    if not training or share == 0 or not (is_compilable(x) and x.dtype == y.dtype):
+        return x + dropout(y, share, training)
+    added: Tensor = _AddDropped.apply(x, y, share, draw_seed())  # type: ignore[no-untyped-call]
+    return added
+
+
 def draw_seed() -> int:
     return int(torch.randint(1 << 62, ()))
 
@@ -35,9 +43,12 @@ def draw_seed() -> int:
 def drop_(x: Tensor, share: float, seed: int, first: int = 0) -> Tensor:
     """Drop numbers of contiguous ``x`` in place, as if it stood at ``first`` of a longer tensor."""
     flat = x.detach().view(-1).numpy()
-    low, high = np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32)
-    _drop(flat, low, high, np.uint32(share * (1 << 32)), first, flat.dtype.type(1 / (1 - share)))
+    _drop(flat, first, *_words(share, seed), flat.dtype.type(1 / (1 - share)))
     return x
+
+
+def _words(share: float, seed: int) -> tuple[np.uint32, np.uint32, np.uint32]:
+    return np.uint32(seed & 0xFFFFFFFF), np.uint32(seed >> 32), np.uint32(share * (1 << 32))
 
 
 class _Dropout(torch.autograd.Function):
@@ -53,15 +64,51 @@ class _Dropout(torch.autograd.Function):
         return drop_(grad, ctx.share, ctx.seed), None, None
 
 
+class _AddDropped(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, y: Tensor, share: float, seed: int) -> Tensor:
+        ctx.share, ctx.seed = share, seed
+        x, y = x.detach().contiguous(), y.detach().contiguous()
+        out = torch.empty_like(x)
+        one, other, both = (part.view(-1).numpy() for part in (x, y, out))
+        _add_dropped(one, other, both, *_words(share, seed), one.dtype.type(1 / (1 - share)))
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        dropped = drop_(grad.clone(memory_format=torch.contiguous_format), ctx.share, ctx.seed)
+        return grad, dropped, None, None
+
+
+@compiled
+def _kept(place: int, low: np.uint32, high: np.uint32, limit: np.uint32) -> np.bool:
+    """Murmur's finalizer of the seed and the place, in 32 bits; kept where it is at least ``limit``."""
+    h = np.uint32(np.uint32(place) * np.uint32(0x9E3779B1) + low)
+    h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
+    h = np.uint32((h ^ high ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
+    return np.uint32(h ^ (h >> np.uint32(16))) >= limit
+
+
 @compiled
 def _drop(
-    x: Floats, low: np.uint32, high: np.uint32, limit: np.uint32, first: int, scale: np.floating[Any]
+    x: Floats, first: int, low: np.uint32, high: np.uint32, limit: np.uint32, scale: np.floating[Any]
 ) -> None:
-    """Murmur's finalizer of the seed and the place, in 32 bits; kept where it is at least ``limit``."""
     nothing = scale - scale
     for i in range(len(x)):
-        h = np.uint32(np.uint32(first + i) * np.uint32(0x9E3779B1) + low)
-        h = np.uint32((h ^ (h >> np.uint32(16))) * np.uint32(0x85EBCA6B))
-        h = np.uint32((h ^ high ^ (h >> np.uint32(13))) * np.uint32(0xC2B2AE35))
-        h = np.uint32(h ^ (h >> np.uint32(16)))
-        x[i] = x[i] * (scale if h >= limit else nothing)
+        x[i] *= scale if _kept(first + i, low, high, limit) else nothing
+
+
+@compiled
+def _add_dropped(
+    x: Floats,
+    y: Floats,
+    out: Floats,
+    low: np.uint32,
+    high: np.uint32,
+    limit: np.uint32,
+    scale: np.floating[Any],
+) -> None:
+    nothing = scale - scale
+    for i in range(len(x)):
+        out[i] = x[i] + y[i] * (scale if _kept(i, low, high, limit) else nothing)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from keat.models.dygformer.attention import PairAttention
 from keat.models.dygformer.bundles import Bundle
 from keat.models.dygformer.config import Reading
-from keat.models.dygformer.dropping import dropout
+from keat.models.dygformer.dropping import add_dropped
 from keat.models.dygformer.feed_forward import FeedForward
 
 
@@ -65,17 +65,18 @@ class Encoder(nn.Module):
                 pieces.append(bundle.from_tokens(attention.values(x)))
             else:
                 pieces = [bundle.from_tokens(piece) for piece in attention.project(x, psi)]
-            x = x + self._drop(attention.out_proj(bundle.pack(attention.attend(pieces, bundle.mask, among))))
+            mixed = bundle.pack(attention.attend(pieces, bundle.mask, among))
+            x = self._add(x, attention.out_proj(mixed))
             if number == len(self.layers) - 1 and not self.training:
                 # Nothing is dropped, so the mean over tokens may be taken before W₂ instead of after it.
                 hidden = bundle.averages(layer.feed_forward.hidden(layer.norm(x)))
                 means: Tensor = bundle.averages(x) + layer.feed_forward.linear2(hidden)
                 return means
-            x = x + self._drop(layer.feed_forward(layer.norm(x)))
+            x = self._add(x, layer.feed_forward(layer.norm(x)))
         return bundle.averages(x)
 
     def _layers(self) -> list[Layer]:
         return cast(list[Layer], list(self.layers))
 
-    def _drop(self, x: Tensor) -> Tensor:
-        return dropout(x, self.dropout, self.training)
+    def _add(self, x: Tensor, more: Tensor) -> Tensor:
+        return add_dropped(x, more, self.dropout, self.training)

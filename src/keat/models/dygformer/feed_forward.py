@@ -1,8 +1,7 @@
 """The feed-forward half of a Transformer layer: y = W₂ drop(GELU(W₁ x + b₁)) + b₂.
 
 Two thirds of all arithmetic happen here, between tensors four times as wide as a token. In training on a CPU
-it is done for a few rows at a time, so that the wide ones stay in the cache of a core, and what backward
-needs of them is written once.
+it is done for some rows at a time, so that the wide ones are still in the cache when they are read again.
 """
 
 from __future__ import annotations
@@ -51,41 +50,34 @@ class _FeedForward(torch.autograd.Function):
     def forward(
         ctx: Any, x: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor, share: float, seed: int
     ) -> Tensor:
-        before = x.new_empty(len(x), len(b1))  # GELU's input
+        before, hidden = x.new_empty(2, len(x), len(b1))  # of GELU, and after it and dropout
         y = x.new_empty(len(x), len(b2))
-        active = x.new_empty(min(ROWS, len(x)), len(b1))
         for first in range(0, len(x), ROWS):
             rows = slice(first, first + ROWS)
             torch.addmm(b1, x[rows], w1.T, out=before[rows])
-            hidden = active[: len(before[rows])]
-            aten.gelu(before[rows], out=hidden)
+            aten.gelu(before[rows], out=hidden[rows])
             if share:
-                drop_(hidden, share, seed, first * len(b1))
-            torch.addmm(b2, hidden, w2.T, out=y[rows])
-        ctx.save_for_backward(x, before, w1, w2)
+                drop_(hidden[rows], share, seed, first * len(b1))
+            torch.addmm(b2, hidden[rows], w2.T, out=y[rows])
+        ctx.save_for_backward(x, before, hidden, w1, w2)
         ctx.share, ctx.seed = share, seed
         return y
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, before, w1, w2 = ctx.saved_tensors
+        x, before, hidden, w1, w2 = ctx.saved_tensors
         grad = grad.contiguous()
         grad_x = torch.empty_like(x)
-        grad_w1, grad_w2 = torch.zeros_like(w1), torch.zeros_like(w2)
-        grad_b1 = x.new_zeros(len(w1))
-        wide = x.new_empty(2, min(ROWS, len(x)), len(w1))
+        grad_w1, grad_w2, grad_b1 = torch.zeros_like(w1), torch.zeros_like(w2), x.new_zeros(len(w1))
+        wide = x.new_empty(min(ROWS, len(x)), len(w1))
         for first in range(0, len(x), ROWS):
             rows = slice(first, first + ROWS)
-            given, place = grad[rows], first * len(w1)
-            hidden, slope = wide[:, : len(given)]
-            aten.gelu(before[rows], out=hidden)
-            torch.mm(given, w2, out=slope)
+            slope = torch.mm(grad[rows], w2, out=wide[: len(x[rows])])
             if ctx.share:
-                drop_(hidden, ctx.share, ctx.seed, place)
-                drop_(slope, ctx.share, ctx.seed, place)
-            grad_w2.addmm_(given.T, hidden)
+                drop_(slope, ctx.share, ctx.seed, first * len(w1))
             aten.gelu_backward(slope, before[rows], grad_input=slope)
+            grad_w2.addmm_(grad[rows].T, hidden[rows])
             grad_w1.addmm_(slope.T, x[rows])
             grad_b1 += slope.sum(0)
             torch.mm(slope, w1, out=grad_x[rows])
