@@ -129,7 +129,7 @@ def attention_command(
         return
     rows = [
         [
-            run,
+            Path(run).name,
             m.kernel,
             *(f"{100 * value:.1f}" for value in (m.blur.meter, m.blur_without_kernel.meter)),
             *(f"{100 * v:.1f}" for v in (m.blur.response, m.blur.jitter, m.blur.kernel_response)),
@@ -140,16 +140,16 @@ def attention_command(
     ]
     print_table(
         "Attention and time, in % of attention",
-        ["run", "kernel", "meter", "ψ = 1", "response", "jitter", "ψ only", "edge share", "faithful"],
+        ["run", "kernel", "meter", "ψ=1", "moved", "jitter", "ψ only", "edge", "faith"],
         rows,
-        "meter = response (ages exchanged) less jitter (all 1 % older), 0 is blurred; ψ = 1: the meter of\n"
-        "the same weights without their kernel; edge share: of the logits' variance; faithful: above 1,\n"
-        "attention points at what mattered",
+        "meter = moved when ages are exchanged, less jitter (all 1 % older): 0 is blurred.\n"
+        "ψ=1: the meter of the same weights without their kernel. edge: its share of the\n"
+        "logits' variance. faith: above 1, attention points at what mattered.",
         text_columns=2,
     )
     rows = [
         [
-            run,
+            Path(run).name,
             *(f"{v:.3g}" for v in (m.variance.plain, m.variance.modulated, m.variance.moments.modulated())),
             f"{m.variance.moments.modulated_by_a_constant():.3g}",
             *(f"{v:.3f}" for v in (m.variance.ratio, m.variance.ratio_within)),
@@ -160,8 +160,8 @@ def attention_command(
         "Variance of logits",
         ["run", "X+Y", "X+ψY", "closed form", "one ψ", "ratio", "ratio within"],
         rows,
-        "closed form: ψ independent of X and Y; one ψ: every ψ its mean, as the theorem has it;\n"
-        "within: within a neighbourhood, which is all that a softmax sees",
+        "closed form: ψ independent of X and Y. one ψ: each its mean, as in the theorem.\n"
+        "within: within a neighbourhood, which is all that a softmax sees.",
     )
 
 

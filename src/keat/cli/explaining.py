@@ -123,6 +123,7 @@ def _write(explanation: Explanation, folder: Path, place: int) -> dict[str, Any]
 
 def _show(x: Explanation) -> None:
     from keat.explain.page import counterfactual, facts_line, model_line
+    from keat.explain.page_tables import LOGIT_PARTS, logit_parts
     from keat.explain.wording import ago, signed
 
     out.print(
@@ -131,40 +132,35 @@ def _show(x: Explanation) -> None:
     out.print(f"{model_line(x)}\n{facts_line(x)}", markup=False)
     out.print(
         f"memory alone {signed(x.score_without_past, plus=False)}, "
-        f"faithfulness {x.deletion.faithfulness:.2f} (above 1: attention points at what mattered)"
+        f"faithfulness {x.deletion.faithfulness:.2f} (1 is chance)"
     )
-    columns = ["event", "age", "ψ", "node", "edge", "attention", "if older", "without"]
+    logits = LOGIT_PARTS[x.model["modulate"]]
+    columns = ["with", "row", "age", "ψ", *logits, "α %", "older", "gone"]
     for end in x.ends:
+        if not end.neighbors:
+            out.print(f"The {end.role}, {end.node}, has no past event.", markup=False)
+            continue
         rows = [
             [
-                f"{n.node}" if n.row is None else f"{n.node} (row {n.row})",
+                str(n.node),
+                "–" if n.row is None else str(n.row),
                 ago(n.since, x.unit),
-                _heads(n.psi),
-                _heads(n.node_logit),
-                _heads(n.edge_logit),
-                _heads(n.alpha),
-                signed(n.score_if_older, plus=False),
-                signed(n.score_without, plus=False),
+                f"{sum(n.psi) / len(n.psi):.2f}",
+                *(f"{part:.2f}" for part in parts),
+                " · ".join(f"{100 * alpha:.0f}" for alpha in n.alpha),
+                *(signed(score, plus=False) for score in (n.score_if_older, n.score_without)),
             ]
-            for n in end.neighbors
+            for n, parts in zip(end.neighbors, logit_parts(x, end), strict=True)
         ]
-        if rows:
-            print_table(f"Past events of the {end.role}, {end.node}", columns, rows)
-        else:
-            out.print(f"The {end.role}, {end.node}, has no past event.", markup=False)
+        print_table(f"Past events of the {end.role}, {end.node}", columns, rows)
     out.print(
-        f"ψ, logits and attention by head; “if older”: the score had the event been "
-        f"{humanize(x.older, x.unit)} older.",
+        "ψ and logits are means over heads, node against its mean; α, the attention, by head.\n"
+        f"older: the score had the event been {humanize(x.older, x.unit)} older; gone: without it.",
         style="italic",
     )
     sentence = counterfactual(x)
     if sentence is not None:
         out.print(sentence, markup=False)
-
-
-def _heads(values: list[float]) -> str:
-    """A number where all heads agree, else one for each."""
-    return " ".join(f"{value:.2f}" for value in (values if len(set(values)) > 1 else values[:1]))
 
 
 def _make(folder: Path) -> None:
