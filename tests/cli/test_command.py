@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from command import ORDERS, assert_fails, keat, process, write_orders
 
-from keat.models.registry import LINK_MODELS, NODE_MODELS
+from keat.models.registry import LABEL_MODELS, LINK_MODELS, NODE_MODELS
 
 VERBS = [
     (),
@@ -54,9 +54,11 @@ def test_without_a_verb_the_help_is_shown() -> None:
 
 def test_help_names_every_heuristic() -> None:
     """The list is written by hand, since asking the registry would bring torch."""
-    names = {name for name, entry in (LINK_MODELS | NODE_MODELS).items() if entry.heuristic}
+    nodes = {**NODE_MODELS, **LABEL_MODELS}
+    names = {name for name, entry in (LINK_MODELS | nodes).items() if entry.heuristic}
     shown = re.sub(r"[\s│]+", " ", keat("evaluate", "--help").out)
-    listed = shown.split("or one of ")[1].split(". ")[0].replace("; for node properties ", ", ").split(", ")
+    told = shown.split("or one of ")[1].split(". ")[0]
+    listed = re.split(", |; for node properties |; for labels of events ", told)
     assert set(listed) == names
 
 
@@ -151,7 +153,7 @@ BAD_NAMES = [
     ("dataset", ["data", "info", "tgbl-wikki"], "Unknown dataset 'tgbl-wikki'; did you mean 'tgbl-wiki'?"),
     ("dataset to get", ["data", "get", "jodie-moc"], "did you mean 'jodie-mooc'?"),
     ("model", ["evaluate", "edgebnk", "payments:2000"], "did you mean 'edgebank'?"),
-    ("far model", ["evaluate", "xyz", "payments:2000"], "known: edgebank, edgebank-tw, "),
+    ("far model", ["evaluate", "xyz", "payments:2000"], "edgebank, edgebank-tw, "),
     (
         "task",
         ["evaluate", "edgebank", "payments:2000", "--task", "link-rank"],

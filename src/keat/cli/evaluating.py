@@ -7,6 +7,18 @@ from typing import Annotated, Any
 import typer
 
 from keat.cli.console import print_json, print_table
+from keat.cli.node_options import (
+    Labelled,
+    LabelOptions,
+    NodeLabelFile,
+    Period,
+    Positive,
+    ProtocolOption,
+    TaskOption,
+    Undirected,
+    Weight,
+    options_of_run,
+)
 from keat.cli.options import (
     Bipartite,
     DatasetArgument,
@@ -21,11 +33,11 @@ from keat.cli.options import (
     at_least,
     open_dataset,
 )
-from keat.errors import InputError
 
 HEURISTICS = "heuristics"
 LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;
 NODES = "persistent-forecast, moving-average"  # asking the registry would bring torch, too slow for --help
+LABELS = "counts"
 
 
 def evaluate_command(
@@ -34,7 +46,7 @@ def evaluate_command(
         typer.Argument(
             metavar="MODEL",
             help=f"The folder of a run (keat train); '{HEURISTICS}' for all side by side; or one of {LINKS}; "
-            f"for node properties {NODES}.",
+            f"for node properties {NODES}; for labels of events {LABELS}.",
         ),
     ],
     dataset: DatasetArgument,
@@ -47,12 +59,14 @@ def evaluate_command(
             "time has been observed.",
         ),
     ] = 200,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            help="link-ranking, link-classification or node-property.", show_default="the dataset's own"
-        ),
-    ] = None,
+    task: TaskOption = None,
+    period: Period = None,
+    weight: Weight = None,
+    undirected: Undirected = False,
+    protocol: ProtocolOption = "strict",
+    node_labels: NodeLabelFile = None,
+    positive: Positive = 1.0,
+    labelled: Labelled = "src",
     negatives: Annotated[
         str | None,
         typer.Option(
@@ -89,29 +103,34 @@ def evaluate_command(
     """
     if split not in ("val", "test"):
         raise typer.BadParameter(f"'{split}' is not a split to score; use val or test.", param_hint="--split")
-    from keat.cli.running import (
+    from keat.cli.running import (  # brings torch: not for --help
         evaluate_by_name,
         heuristics_for,
         require_known,
-    )  # brings torch: not for --help
-    from keat.tasks.making import make_task
-    from keat.tasks.node_property import NodeProperty
+        run_description,
+        task_of,
+    )
 
     require_known(model)  # before a download, not after it
-    data = open_dataset(dataset, src, dst, time, features, label, unit, bipartite)
-    job = make_task(
+    labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
+    description = run_description(model)
+    labels = options_of_run(labels, description)
+    if task is None and "head" in description:
+        task = description["task"]["kind"]
+    features, task = labels.features(features), labels.task(task, label)
+    data = labels.apply(open_dataset(dataset, src, dst, time, features, label, unit, bipartite), features)
+    job = task_of(
         data,
         split,  # type: ignore[arg-type]
-        kind=task,  # type: ignore[arg-type]
-        negatives=negatives,  # type: ignore[arg-type]
+        task,
+        labels,
+        eval_sample,
+        seed,
+        negatives=negatives,
         number=num_negatives,
         seed=seed,
         trust_pickle=trust_pickle,
     )
-    if eval_sample is not None:
-        if isinstance(job, NodeProperty):
-            raise InputError("--eval-sample is for link tasks.")
-        job = job.sample(eval_sample, seed)
     names = heuristics_for(job) if model == HEURISTICS else [model]
     results = [evaluate_by_name(name, data, job, split, refresh) | {"seed": seed} for name in names]
     if json:
@@ -135,6 +154,7 @@ def show_results(results: list[dict[str, Any]]) -> None:
         "seconds",
         "seed",
         "standard_errors",
+        "intervals",
     )
     metrics = [key for key in first if key not in told]
     rows = [
@@ -147,6 +167,13 @@ def show_results(results: list[dict[str, Any]]) -> None:
     if "standard_errors" in first:
         largest = max(r["standard_errors"][metrics[0]] for r in results)
         caption += f" A sample of the split: standard error of {metrics[0]} at most {largest:.4f}."
+    if "intervals" in first:
+        spans = [
+            f"{name} {low:.3f} to {high:.3f} ({r['model']})"
+            for r in results
+            for name, (low, high) in r["intervals"].items()
+        ]
+        caption += f" 95 % by the bootstrap over nodes: {', '.join(spans)}."
     print_table(title, ["model", *metrics, "seconds"], rows, caption)
 
 

@@ -13,13 +13,20 @@ from keat.cli.options import Json, at_least
 
 def predict_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run (keat train --out).")],
-    source: Annotated[str | None, typer.Option(help="Rank destinations for this node.")] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(help="Rank destinations for this node; of a node-property run, their coming shares."),
+    ] = None,
     at: Annotated[
         int | None, typer.Option("--time", help="When; by default right after what the run has seen.")
     ] = None,
     top: Annotated[int, typer.Option(callback=at_least(1), help="How many destinations.")] = 10,
     pairs: Annotated[
-        Path | None, typer.Option(help="Score the pairs of this CSV: source, destination[, time].")
+        Path | None,
+        typer.Option(
+            help="Score the pairs of this CSV: source, destination[, time]; of a node-label run, its events: "
+            "source, destination, time and features."
+        ),
     ] = None,
     embeddings: Annotated[
         Path | None, typer.Option(help="Write every node's embedding to this Parquet file.")
@@ -29,12 +36,22 @@ def predict_command(
     """Ask a trained run: top destinations of a source, scores of given pairs, or all embeddings."""
     if sum(option is not None for option in (source, pairs, embeddings)) != 1:
         raise typer.BadParameter("Give exactly one of --source, --pairs and --embeddings.")
-    from keat.training.predict import score_pairs, top_destinations, write_embeddings  # brings torch
+    from keat.training.node_predict import coming_shares, score_events  # these bring torch
+    from keat.training.predict import score_pairs, top_destinations, write_embeddings
     from keat.training.runs import open_run
 
     model, description, ids = open_run(run)
     now = at if at is not None else model.last_time() + 1
-    if source is not None:
+    about_nodes = "head" in description
+    if source is not None and about_nodes:
+        rows = coming_shares(model, ids, source, now, top)
+        if json:
+            print_json({"node": source, "time": now, "shares": rows})
+        else:
+            shares = [[str(row["node"]), f"{row['share']:.4f}"] for row in rows]
+            caption = f"how {source} will divide the period after {now - 1:,} ({description['unit']})"
+            print_table(f"{source} next", ["node", "share"], shares, caption)
+    elif source is not None:
         rows = top_destinations(model, ids, source, now, top)
         if json:
             print_json({"source": source, "time": now, "destinations": rows})
@@ -43,7 +60,7 @@ def predict_command(
             caption = f"at {now:,} ({description['unit']}); probability is of the pair alone, uncalibrated"
             print_table(f"Likely destinations of {source}", ["node", "score", "probability"], table, caption)
     elif pairs is not None:
-        rows = score_pairs(model, ids, pairs, now)
+        rows = (score_events if about_nodes else score_pairs)(model, ids, pairs, now)
         if json:
             print_json({"pairs": rows})
         else:
@@ -57,7 +74,7 @@ def predict_command(
                 text_columns=2,
             )
     elif embeddings is not None:
-        count = write_embeddings(model, ids, embeddings, now)
+        count = write_embeddings(model.encoder if about_nodes else model, ids, embeddings, now)
         if json:
             print_json({"nodes": count, "file": str(embeddings)})
         else:

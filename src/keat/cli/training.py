@@ -10,6 +10,17 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from keat.cli.console import err, out, print_json
+from keat.cli.node_options import (
+    Labelled,
+    LabelOptions,
+    NodeLabelFile,
+    Period,
+    Positive,
+    ProtocolOption,
+    TaskOption,
+    Undirected,
+    Weight,
+)
 from keat.cli.options import (
     Bipartite,
     DatasetArgument,
@@ -78,12 +89,28 @@ def train_command(
             rich_help_panel=_MODEL,
         ),
     ] = None,
-    task: Annotated[
-        str,
+    messages: Annotated[
+        str | None,
         typer.Option(
-            help="What to validate and test by: link-ranking or link-classification.", rich_help_panel=_FIT
+            help="What TGN's memory is told: v1, or v2 with who met whom; matters for node properties.",
+            rich_help_panel=_MODEL,
         ),
-    ] = "link-ranking",
+    ] = None,
+    task: TaskOption = None,
+    period: Period = None,
+    weight: Weight = None,
+    undirected: Undirected = False,
+    protocol: ProtocolOption = "strict",
+    node_labels: NodeLabelFile = None,
+    positive: Positive = 1.0,
+    labelled: Labelled = "src",
+    encoder: Annotated[
+        Path | None,
+        typer.Option(
+            help="A run of links whose model is used as it is; only a head is trained for the node task.",
+            rich_help_panel="Node tasks",
+        ),
+    ] = None,
     eval_sample: EvalSample = None,
     loss: Annotated[
         str,
@@ -115,7 +142,12 @@ def train_command(
     batch_size: Annotated[
         int, typer.Option(callback=at_least(1), help="Events between two updates.", rich_help_panel=_FIT)
     ] = 200,
-    lr: Annotated[float, typer.Option(help="Learning rate of Adam.", rich_help_panel=_FIT)] = 1e-4,
+    lr: Annotated[
+        float | None,
+        typer.Option(
+            help="Learning rate of Adam.", show_default="1e-4; 1e-3 for node tasks", rich_help_panel=_FIT
+        ),
+    ] = None,
     clip: Annotated[
         float | None, typer.Option(help="Largest norm of the gradient.", rich_help_panel=_FIT)
     ] = None,
@@ -142,7 +174,7 @@ def train_command(
     bipartite: Bipartite = False,
 ) -> None:
     """Train a model, keep the best epoch by validation, and score the test split."""
-    from keat.cli.running import link_task  # these bring torch: not for --help
+    from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
     from keat.models.registry import ARCHITECTURES
     from keat.tasks.script import TGB_BATCH
     from keat.training.fit import FitConfig
@@ -165,14 +197,21 @@ def train_command(
         delta=delta,
         time_encoder=time_encoder,
         modulate=modulate,
+        messages=messages,
         **settings_of(model, settings or []),
     )
-    data = open_dataset(dataset, src, dst, time, features, label, unit, bipartite)
+    labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
+    features, task = labels.features(features), labels.task(task, label)
+    data = labels.apply(open_dataset(dataset, src, dst, time, features, label, unit, bipartite), features)
+    validation = task_of(data, "val", task, labels, eval_sample, seed)
+    about_nodes = validation.kind in ("node-property", "node-label")
+    if encoder is not None and not about_nodes:
+        raise InputError("--encoder is for node tasks; give --task node-label or node-property.")
     fitting = FitConfig(
         epochs=epochs,
         patience=patience,
         batch_size=batch_size,
-        lr=lr,
+        lr=lr if lr is not None else 1e-3 if about_nodes else 1e-4,
         clip=clip,
         recipe=recipe,  # type: ignore[arg-type]
         loss=loss,  # type: ignore[arg-type]
@@ -186,7 +225,6 @@ def train_command(
     err.print(
         f"σ = {sigma:,.1f} {data.stream.unit} ({humanize(sigma, data.stream.unit)}), from the training split"
     )
-    validation = link_task(data, "val", task, eval_sample, seed)
     try:
         with TrainingBar(epochs, validation.headline) as bar:
             watchers = [bar, *tensorboard_watchers(folder / "tensorboard")]
@@ -200,12 +238,14 @@ def train_command(
                 resume=resume,
                 device=device,
                 watchers=watchers,
+                encoder=encoder,
+                labels=labels.kept(),
             )
     except KeyboardInterrupt:
         err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
         raise typer.Exit(130) from None
-    asked = link_task(data, "test", task, eval_sample, seed)
-    refresh = 1 if ARCHITECTURES[model].kind.trains_in_turn else TGB_BATCH
+    asked = task_of(data, "test", task, labels, eval_sample, seed)
+    refresh = 1 if ARCHITECTURES[model].kind.trains_in_turn and not about_nodes else TGB_BATCH
     test = evaluate_run(folder, data, asked, "test", refresh=refresh, device=device)
     result = best_epoch(folder) | {
         "test": test.metrics,
@@ -214,6 +254,8 @@ def train_command(
         "run": str(folder),
         "epochs_now": len(reports),
     }
+    if about_nodes:
+        result |= {"intervals": intervals_of(asked, test), "beside": heuristics_beside(data, asked)}
     if json:
         print_json({"model": model, "dataset": data.name, "seed": seed, "sigma": sigma, **result})
     else:
@@ -226,6 +268,13 @@ def train_command(
                 f"  a sample of {len(asked):,} positives; standard error of the test {asked.headline} "
                 f"{test.standard_errors[asked.headline]:.4f}"
             )
+        for name, interval in (result.get("intervals") or {}).items():
+            out.print(
+                f"  95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)"
+            )
+        for name, metrics in result.get("beside", {}).items():
+            told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
+            out.print(f"  test of {name}, beside it: {told}")
 
 
 def _require_device(device: str) -> None:

@@ -55,6 +55,10 @@ class NodeHead(LearnedNodeModel):
     def _embed(self, nodes: npt.NDArray[np.int32], t: npt.NDArray[np.int64]) -> Tensor:
         return self.encoder.embeddings(as_tensor(nodes, self.device).long(), as_tensor(t, self.device))
 
+    def last_time(self) -> int:
+        """Of the events observed."""
+        return self.encoder.last_time()
+
     def observe(self, events: EventStream) -> None:
         self.encoder.observe(events)
 

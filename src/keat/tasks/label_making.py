@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+from pyarrow.csv import ConvertOptions, ReadOptions, read_csv
 
 from keat.datasets.loading import Dataset
-from keat.errors import InputError, Notice
+from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, NodeLabels
 from keat.events.units import SECONDS_PER, TimeUnit
+from keat.tasks.node_label import ENDS, End
 
 PERIODS = {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0, "week": 604_800.0, "year": SECONDS_PER["year"]}
 
@@ -131,10 +135,7 @@ def _shares(
 
 
 def label_events_by_node(
-    data: Dataset,
-    positive: npt.NDArray[np.int32],
-    negative: npt.NDArray[np.int32],
-    end: Literal["src", "dst"],
+    data: Dataset, positive: npt.NDArray[np.int32], negative: npt.NDArray[np.int32], end: End
 ) -> Dataset:
     """Labels of nodes as labels of events: an event whose ``end`` is among the positive nodes is labelled 1,
     among the negative 0; the others are not asked about (-1)."""
@@ -142,3 +143,40 @@ def label_events_by_node(
     label[negative], label[positive] = 0, 1
     stream = replace(data.stream, labels=label[getattr(data.stream, end)])
     return Dataset(stream, data.info)
+
+
+def label_events_by_file(data: Dataset, file: Path, *, positive: float = 1.0, end: End = "src") -> Dataset:
+    """The same from a CSV of two columns, node and a numeric label; with a header or without. The label
+    ``positive`` is the one to find, any other is not."""
+    if end not in ENDS:
+        raise unknown_name("end of an event", end, ENDS)
+    try:
+        options = ConvertOptions(column_types={"node": pa.string(), "label": pa.string()})
+        table = read_csv(file, ReadOptions(column_names=["node", "label"]), convert_options=options)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(
+            f"{file} cannot be read as a CSV of two columns, node and label ({error})."
+        ) from error
+    nodes, labels = table["node"].to_pylist(), table["label"].to_pylist()
+    if labels and _number(labels[0]) is None:
+        nodes, labels = nodes[1:], labels[1:]
+    values = [_number(label) for label in labels]
+    if not values or None in values:
+        row = values.index(None) if values else 0
+        raise InputError(f"{file} needs a numeric label for every node, but data row {row + 1} has none.")
+    ids = data.stream.ids
+    node = ids.index(nodes, side=end if ids.boundary is not None else None)
+    wanted = np.array(values) == positive
+    if wanted.all() or not wanted.any():
+        raise InputError(
+            f"{np.count_nonzero(wanted)} of {len(wanted)} nodes of {file} have the label {positive:g}; say "
+            "with --positive which of its labels is the one to find."
+        )
+    return label_events_by_node(data, node[wanted], node[~wanted], end)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -22,7 +22,7 @@ def top_destinations(
 ) -> list[dict[str, Any]]:
     """The likeliest of all nodes that have been destinations, best first."""
     candidates = model.destinations()
-    query = Queries(_index(ids, [source], "src"), np.array([now]), candidates)
+    query = Queries(dense_ids(ids, [source], "src"), np.array([now]), candidates)
     scores = model.score(query)[0]
     best = torch.topk(scores, min(top, len(scores)))
     return [
@@ -37,6 +37,21 @@ def top_destinations(
 
 def score_pairs(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
     """The logit of every pair in a CSV with columns source, destination and optionally time."""
+    _, source, destination, times = read_pairs(file, now)
+    queries = Queries(
+        dense_ids(ids, source, "src"),
+        np.array(times, dtype=np.int64),
+        dense_ids(ids, destination, "dst")[:, None],
+    )
+    scores = model.score(queries)[:, 0].tolist()
+    return [
+        {"source": u, "destination": v, "time": t, "score": s}
+        for u, v, t, s in zip(source, destination, times, scores, strict=True)
+    ]
+
+
+def read_pairs(file: Path, now: int) -> tuple[pa.Table, list[Any], list[Any], list[Any]]:
+    """A CSV of pairs: the table, its sources and destinations, and its times or ``now``."""
     try:
         table = read_csv(file)
     except (pa.ArrowInvalid, OSError) as error:
@@ -47,14 +62,7 @@ def score_pairs(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> li
         raise InputError(f"{file} needs two columns, source and destination, and may have a third, the time.")
     source, destination = (table.column(i).to_pylist() for i in (0, 1))
     times = table.column(2).to_pylist() if table.num_columns > 2 else [now] * table.num_rows
-    queries = Queries(
-        _index(ids, source, "src"), np.array(times, dtype=np.int64), _index(ids, destination, "dst")[:, None]
-    )
-    scores = model.score(queries)[:, 0].tolist()
-    return [
-        {"source": u, "destination": v, "time": t, "score": s}
-        for u, v, t, s in zip(source, destination, times, scores, strict=True)
-    ]
+    return table, source, destination, times
 
 
 def write_embeddings(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> int:
@@ -72,7 +80,7 @@ def write_embeddings(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) 
     return len(ids)
 
 
-def _index(ids: IdMap, labels: list[Any], side: Literal["src", "dst"]) -> npt.NDArray[np.int32]:
+def dense_ids(ids: IdMap, labels: list[Any], side: Literal["src", "dst"]) -> npt.NDArray[np.int32]:
     """Dense ids of what the user typed; a number typed on the command line arrives as text."""
     kind = type(ids.label(0))
     try:

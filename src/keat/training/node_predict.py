@@ -1,0 +1,54 @@
+"""Asking a model of a node task: how a node will divide its next period, which events are suspect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from keat.errors import InputError
+from keat.events import IdMap
+from keat.models.contract import NodeQueries
+from keat.models.node_head import EventHead, EventQueries, NodeHead
+from keat.training.predict import dense_ids, read_pairs
+
+
+def coming_shares(model: NodeHead, ids: IdMap, node: str, now: int, top: int) -> list[dict[str, Any]]:
+    """The largest shares of a node's next period, by class; a class is a node."""
+    if isinstance(model, EventHead):
+        raise InputError("This run labels events, so it is asked about events; use --pairs.")
+    query = NodeQueries(dense_ids(ids, [node], "src"), np.array([now]))
+    shares = torch.softmax(model.score(query)[0], dim=0)
+    best = torch.topk(shares, min(top, len(shares)))
+    return [
+        {"node": ids.label(place), "share": share}
+        for share, place in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+    ]
+
+
+def score_events(model: NodeHead, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
+    """The logit of the label of every event in a CSV: source, destination, time and the event's features.
+    Without features the time may be left out."""
+    if not isinstance(model, EventHead):
+        raise InputError("This run predicts how a node divides its next period; use --source.")
+    table, source, destination, times = read_pairs(file, now)
+    features = [table.column(i).to_numpy() for i in range(3, 3 + model.feature_dim) if i < table.num_columns]
+    if len(features) < model.feature_dim:
+        raise InputError(
+            f"{file} needs source, destination, time and then the {model.feature_dim} features an event of "
+            f"this run has; it has {table.num_columns} columns."
+        )
+    matrix = np.stack(features, axis=1) if features else np.zeros((len(source), 0))
+    queries = EventQueries(
+        dense_ids(ids, source, "src"),
+        np.array(times, dtype=np.int64),
+        dense_ids(ids, destination, "dst"),
+        matrix.astype(np.float32),
+    )
+    scores = model.score(queries)[:, 0].tolist()
+    return [
+        {"source": u, "destination": v, "time": t, "score": s}
+        for u, v, t, s in zip(source, destination, times, scores, strict=True)
+    ]
