@@ -17,6 +17,7 @@ import platform
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -80,19 +81,19 @@ STUDIES = {
 }
 
 
-def run(name: str, path: str, ledger: Path, scratch: Path, seeds: int) -> None:
+def run(name: str, path: str, ledger: Path, scratch: Path, seeds: int, only: str | None) -> None:
     study = STUDIES[name]
     data = study.load(path)
-    for seed in range(1, seeds + 1):
-        for cell in study.cells:
-            heuristic = NODE_MODELS[cell.model].heuristic
-            if (heuristic and seed > 1) or find(read(ledger), name, cell, seed):
-                continue
-            line = ask_heuristic(data, cell) if heuristic else train_one(name, data, cell, seed, scratch)
-            line = {"study": name, "cell": asdict(cell), "seed": seed} | line
-            with ledger.open("a") as file:
-                file.write(json.dumps(line) + "\n")
-            print(f"{name} {cell} seed {seed}: val {line['val']:.4f} test {line['test']:.4f}", flush=True)
+    cells = [cell for cell in study.cells if only in (None, cell.model)]
+    for seed, cell in product(range(1, seeds + 1), cells):
+        heuristic = NODE_MODELS[cell.model].heuristic
+        if (heuristic and seed > 1) or find(read(ledger), name, cell, seed):
+            continue
+        line = ask_heuristic(data, cell) if heuristic else train_one(name, data, cell, seed, scratch)
+        line = {"study": name, "cell": asdict(cell), "seed": seed} | line
+        with ledger.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+        print(f"{name} {cell} seed {seed}: val {line['val']:.4f} test {line['test']:.4f}", flush=True)
 
 
 def task_of(data: Dataset, split: str, protocol: Protocol) -> NodeProperty:
@@ -209,12 +210,13 @@ def main() -> None:
     parser.add_argument("--ledger", type=Path, required=True)
     parser.add_argument("--scratch", type=Path, default=Path("runs/node-study"))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--only", help="a model")
     arguments = parser.parse_args()
     if arguments.what == "show":
         print(show(arguments.ledger))
         return
     torch.set_num_threads(1)
-    run(arguments.study, arguments.data, arguments.ledger, arguments.scratch, arguments.seeds)
+    run(arguments.study, arguments.data, arguments.ledger, arguments.scratch, arguments.seeds, arguments.only)
 
 
 if __name__ == "__main__":
