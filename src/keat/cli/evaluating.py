@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from keat.cli import whole_graph
 from keat.cli.console import print_json, print_table
 from keat.cli.node_options import (
     Labelled,
@@ -112,6 +113,9 @@ def evaluate_command(
     )
 
     require_known(model)  # before a download, not after it
+    if run_description(model).get("model") in whole_graph.NAMES:
+        whole_graph.evaluate_whole_graph(model, dataset, split, json)
+        return
     labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
     description = run_description(model)
     labels = options_of_run(labels, description)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from keat.cli import whole_graph
 from keat.cli.console import err, out, print_json
 from keat.cli.node_options import (
     Labelled,
@@ -41,7 +42,7 @@ from keat.events import humanize
 if TYPE_CHECKING:
     from keat.training.fit import EpochReport
 
-MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…, or keat-rank."  # a test keeps it complete
+MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…; keat-rank; gearsage, keat-gearsage."
 _MODEL = "The model"
 _FIT = "Training"
 
@@ -130,15 +131,21 @@ def train_command(
     recipe: Annotated[
         str, typer.Option(help="sound, or tgb-parity with its second sigmoid.", rich_help_panel=_FIT)
     ] = "sound",
-    epochs: Annotated[int, typer.Option(callback=at_least(1), help="At most.", rich_help_panel=_FIT)] = 30,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            callback=at_least(1), help="At most.", show_default="30; gearsage 500", rich_help_panel=_FIT
+        ),
+    ] = None,
     patience: Annotated[
-        int,
+        int | None,
         typer.Option(
             callback=at_least(1),
             help="Epochs without a better validation metric before stopping.",
+            show_default="5; gearsage 500",
             rich_help_panel=_FIT,
         ),
-    ] = 5,
+    ] = None,
     batch_size: Annotated[
         int, typer.Option(callback=at_least(1), help="Events between two updates.", rich_help_panel=_FIT)
     ] = 200,
@@ -190,6 +197,23 @@ def train_command(
 
     set_threads(threads)
     _require_device(device)
+    if model in whole_graph.NAMES:
+        chosen = {"kernel": kernel, "width": width, "delta": delta}
+        fit_chosen = {"epochs": epochs, "patience": patience, "lr": lr, "clip": clip, "seed": seed}
+        with TrainingBar(epochs or 500, "auc") as bar:
+            whole_graph.train_whole_graph(
+                model,
+                dataset,
+                folder,
+                resume=resume,
+                settings=_given(chosen),
+                fitting=_given(fit_chosen),
+                device=device,
+                watcher=bar,
+                json=json,
+            )
+        return
+    epochs, patience = epochs or 30, patience or 5
     config = configuration(
         model,
         kernel=kernel,
@@ -275,6 +299,10 @@ def train_command(
         for name, metrics in result.get("beside", {}).items():
             told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
             out.print(f"  test of {name}, beside it: {told}")
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _require_device(device: str) -> None:

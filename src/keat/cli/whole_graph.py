@@ -1,0 +1,72 @@
+"""GEARSage and KEAT-GEARSage: models of a whole labelled graph (DGraphFin) rather than of a stream."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from keat.cli.console import err, out, print_json, print_table
+
+if TYPE_CHECKING:
+    from keat.training.fit import Watcher
+
+NAMES = ("gearsage", "keat-gearsage")
+
+
+def train_whole_graph(
+    model: str,
+    source: str,
+    folder: Path | None,
+    *,
+    resume: bool,
+    settings: dict[str, Any],  # of the model, where given
+    fitting: dict[str, Any],  # of the training, where given
+    device: str,
+    watcher: Watcher,
+    json: bool,
+) -> None:
+    """Train on the labelled training nodes, keep the epoch with the best validation AUC, score the test."""
+    from keat.training.gearsage import (
+        GEARSageFit,
+        evaluate_gearsage,
+        gearsage_configuration,
+        open_labelled_graph,
+        train_gearsage,
+    )
+    from keat.training.runs import best_epoch
+
+    data = open_labelled_graph(source)
+    config = gearsage_configuration(model, **settings)
+    fit = replace(GEARSageFit(), **fitting)
+    folder = folder or Path("runs") / f"{model}-{Path(source).stem}-{fit.seed}"
+    try:
+        reports = train_gearsage(
+            model, data, folder, config, fit, resume=resume, device=device, watchers=[watcher]
+        )
+    except KeyboardInterrupt:
+        err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
+        raise typer.Exit(130) from None
+    test = evaluate_gearsage(folder, data, "test", device=device)
+    result = best_epoch(folder) | {"test": test, "run": str(folder), "epochs_now": len(reports)}
+    if json:
+        print_json({"model": model, "dataset": source, "seed": fit.seed, **result})
+        return
+    out.print(f"best epoch {result['epoch']} by validation auc; kept in {folder}")
+    for part, metrics in (("val", result["val"]), ("test", test)):
+        out.print(f"  {part:<4}  " + "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()))
+
+
+def evaluate_whole_graph(run: str, source: str, split: str, json: bool) -> None:
+    """Score the validation or test nodes with a run."""
+    from keat.training.gearsage import evaluate_gearsage, open_labelled_graph
+
+    part = "valid" if split == "val" else "test"
+    metrics = evaluate_gearsage(Path(run), open_labelled_graph(source), part)  # type: ignore[arg-type]
+    if json:
+        print_json({"model": run, "dataset": source, "split": split, "task": "node-label", **metrics})
+    else:
+        row = [run, *(f"{value:.4f}" for value in metrics.values())]
+        print_table(f"{source}, {split} nodes: node-label", ["model", *metrics], [row])
