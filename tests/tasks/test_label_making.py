@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,8 +53,9 @@ def test_labels_equal_a_plain_loop(length: int, undirected: bool, random_stream:
     np.testing.assert_allclose(dense.sum(axis=1), 1, rtol=1e-5)
     for row in range(len(labels)):
         truth = expected[int(labels.t[row]), int(labels.node[row])]
+        first = labels.first_class
         assert {
-            int(c): pytest.approx(float(dense[row, c]), rel=1e-5) for c in np.flatnonzero(dense[row])
+            first + int(c): pytest.approx(float(dense[row, c]), rel=1e-5) for c in np.flatnonzero(dense[row])
         } == truth
 
 
@@ -88,6 +90,15 @@ def test_the_model_is_shown_the_logarithm_of_the_weight(random_stream: MakeStrea
     data = weighted(random_stream(7))
     made = label_by_period(data, 10, weight=0)
     np.testing.assert_allclose(made.stream.features, np.log1p(data.stream.features), rtol=1e-6)
+
+
+def test_classes_are_the_destinations_and_survive_saving(random_stream: MakeStream, tmp_path: Path) -> None:
+    """In random streams sources are 0 … 7 and destinations 8 … 19."""
+    made = label_by_period(Dataset(random_stream(11)), 10).stream
+    made.save(tmp_path / "made")
+    for stream in (made, EventStream.open(tmp_path / "made"), made[:100]):
+        assert stream.node_labels is not None
+        assert (stream.node_labels.first_class, stream.node_labels.num_classes) == (8, 12)
 
 
 def test_events_of_a_node_with_itself_are_left_out_and_told(random_stream: MakeStream) -> None:

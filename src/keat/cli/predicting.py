@@ -44,7 +44,7 @@ def predict_command(
     now = at if at is not None else model.last_time() + 1
     about_nodes = "head" in description
     if source is not None and about_nodes:
-        rows = coming_shares(model, ids, source, now, top)
+        rows = coming_shares(model, ids, source, now, top, description["head"].get("first_class", 0))
         if json:
             print_json({"node": source, "time": now, "shares": rows})
         else:

@@ -32,6 +32,7 @@ class NodeLabels:
     classes: npt.NDArray[np.int32]  # (nnz,)
     weights: npt.NDArray[np.float32]  # (nnz,)
     num_classes: int
+    first_class: int = 0  # where classes are nodes, class c is node first_class + c
 
     def __post_init__(self) -> None:
         if len(self.node) != len(self.t) or len(self.indptr) != len(self.t) + 1:
@@ -51,7 +52,7 @@ class NodeLabels:
             raise ValueError("node labels are sliced in steps of 1")
         stop = max(start, stop)
         run = object.__new__(NodeLabels)  # rows of sorted rows are sorted: nothing to check again
-        for column in ("classes", "weights", "num_classes"):
+        for column in ("classes", "weights", "num_classes", "first_class"):
             object.__setattr__(run, column, getattr(self, column))
         object.__setattr__(run, "t", self.t[start:stop])
         object.__setattr__(run, "node", self.node[start:stop])

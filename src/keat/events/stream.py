@@ -19,6 +19,7 @@ from keat.events.saving import open_folder, save_folder
 from keat.events.units import TimeUnit, require_unit
 
 NODE_LABEL_PARTS = ("t", "node", "indptr", "classes", "weights")
+CLASSES = ("num_classes", "first_class")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -180,13 +181,14 @@ class EventStream:
         columns = {c: getattr(self, c) for c in ("src", "dst", "t", "features", "labels", "node_features")}
         if self.node_labels is not None:
             columns |= {f"node_labels_{part}": getattr(self.node_labels, part) for part in NODE_LABEL_PARTS}
-        meta = {
+        meta: dict[str, Any] = {
             "name": self.name,
             "unit": self.unit,
             "num_nodes": self.num_nodes,
             "offset": self.offset,
-            "num_classes": None if self.node_labels is None else self.node_labels.num_classes,
         }
+        if self.node_labels is not None:
+            meta |= {name: getattr(self.node_labels, name) for name in CLASSES}
         present = {column: array for column, array in columns.items() if array is not None}
         save_folder(Path(folder), present, self.ids, meta)
 
@@ -194,13 +196,14 @@ class EventStream:
     def open(cls, folder: str | Path) -> EventStream:
         """Open a saved stream; columns are memory-mapped, so this takes milliseconds at any size."""
         columns, ids, meta = open_folder(Path(folder))
-        parts = {
+        parts: dict[str, Any] = {
             part: columns.pop(f"node_labels_{part}")
             for part in NODE_LABEL_PARTS
             if f"node_labels_{part}" in columns
         }
         try:
-            labels = NodeLabels(**parts, num_classes=meta["num_classes"]) if parts else None
+            classes = {name: meta[name] for name in CLASSES if name in meta}
+            labels = NodeLabels(**parts, **classes) if parts else None
             fields: dict[str, Any] = {key: meta[key] for key in ("name", "unit", "num_nodes", "offset")}
             return cls(**fields | columns, ids=ids, node_labels=labels)
         except (KeyError, TypeError, ValueError) as error:

@@ -30,7 +30,7 @@ def label_by_period(
         y_n(p)[v] = Σ weight of events n → v in period p  /  Σ weight of events n → · in period p
 
     It is asked about at the last moment before p, of the nodes that are active in p, and becomes known when
-    p is over. A class is a node: class v is node v.
+    p is over. Classes are the destinations, in the order of their ids (`NodeLabels.first_class`).
 
     - ``period``: minute, hour, day, week, year, or a whole number in the stream's own unit;
     - ``weight``: which feature is the weight; the model is then shown log(1 + weight). None: each event
@@ -52,7 +52,7 @@ def label_by_period(
         node, cls = np.concatenate((node, cls)), np.concatenate((cls, node))
         number, shares = np.tile(number, 2), np.tile(shares, 2)
     kept = (shares > 0) & (number > number.min())  # nothing is known before the first period
-    labels = _shares(number[kept], node[kept], cls[kept], shares[kept], length, int(cls.max()) + 1)
+    labels = _shares(number[kept], node[kept], cls[kept], shares[kept], length)
     if len(labels) == 0:
         raise InputError(f"{stream.name} spans less than two periods of {period}; choose a shorter --period.")
     return Dataset(replace(stream, node_labels=labels))
@@ -112,7 +112,6 @@ def _shares(
     cls: npt.NDArray[np.int32],
     weight: npt.NDArray[np.float64],
     length: int,
-    num_classes: int,
 ) -> NodeLabels:
     """Labels from one row an event: sums over equal (period, node, class), divided by those over (period,
     node)."""
@@ -123,14 +122,16 @@ def _shares(
     entries, rows = np.flatnonzero(new_entry), np.flatnonzero(new_row)
     sums = np.add.reduceat(weight, entries) if len(entries) else weight
     row_of_entry = np.cumsum(new_row)[entries] - 1
+    lowest, highest = (int(cls.min()), int(cls.max())) if len(cls) else (0, 0)
     totals = np.bincount(row_of_entry, weights=sums, minlength=len(rows))
     return NodeLabels(
         t=number[rows] * length - 1,  # the last moment before the period
         node=node[rows],
         indptr=np.append(np.searchsorted(entries, rows), len(entries)),
-        classes=cls[entries],
+        classes=cls[entries] - np.int32(lowest),
         weights=(sums / totals[row_of_entry]).astype(np.float32),
-        num_classes=num_classes,
+        num_classes=highest - lowest + 1,
+        first_class=lowest,
     )
 
 

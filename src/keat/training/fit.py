@@ -91,7 +91,7 @@ def fit(
         if since_best >= config.patience:
             break
         started = time.perf_counter()
-        loss = _train_epoch(model, optimizer, lessons, config, epoch, watchers)
+        loss = train_epoch(model, optimizer, lessons, config, epoch, watchers)
         trained = time.perf_counter()
         val: dict[str, float] = {}
         if epoch % config.validate_every == 0 or epoch == config.epochs:
@@ -108,14 +108,15 @@ def fit(
     return reports
 
 
-def _train_epoch(
+def train_epoch(
     model: LearnedLinkModel | LearnedNodeModel,
     optimizer: torch.optim.Optimizer,
     lessons: Lessons,
     config: FitConfig,
     epoch: int,
-    watchers: Sequence[Watcher],
+    watchers: Sequence[Watcher] = (),
 ) -> float:
+    """One epoch from an empty state; returns the mean loss of its questions."""
     torch.manual_seed(np.random.SeedSequence([config.seed, epoch]).generate_state(1)[0].item())
     model.train()
     model.reset()

@@ -15,15 +15,17 @@ from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.training.predict import dense_ids, read_pairs
 
 
-def coming_shares(model: NodeHead, ids: IdMap, node: str, now: int, top: int) -> list[dict[str, Any]]:
-    """The largest shares of a node's next period, by class; a class is a node."""
+def coming_shares(
+    model: NodeHead, ids: IdMap, node: str, now: int, top: int, first_class: int = 0
+) -> list[dict[str, Any]]:
+    """The largest shares of a node's next period; class c is node ``first_class`` + c."""
     if isinstance(model, EventHead):
         raise InputError("This run labels events, so it is asked about events; use --pairs.")
     query = NodeQueries(dense_ids(ids, [node], "src"), np.array([now]))
     shares = torch.softmax(model.score(query)[0], dim=0)
     best = torch.topk(shares, min(top, len(shares)))
     return [
-        {"node": ids.label(place), "share": share}
+        {"node": ids.label(first_class + place), "share": share}
         for share, place in zip(best.values.tolist(), best.indices.tolist(), strict=True)
     ]
 

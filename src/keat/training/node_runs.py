@@ -37,6 +37,8 @@ def node_model(
         _load_encoder(encoder, config, trained)
         about["encoder"] = str(trained)
     about["head"] = {"kind": head, "size": size, "frozen": trained is not None}
+    if isinstance(task, NodeProperty):
+        about["head"]["first_class"] = task.labels.first_class
     return add_head(encoder, HEADS[head], size, frozen=trained is not None, seed=seed), about
 
 
