@@ -67,6 +67,14 @@ def test_a_pair_sees_all_that_is_strictly_earlier(folder: Path) -> None:
     assert found.score == pytest.approx(float(asker.model.score(query)), abs=1e-5)
 
 
+def test_without_a_time_it_is_right_after_the_data(folder: Path) -> None:
+    data = payments()
+    last = int(data.stream.t[-1])
+    now, told = (Asker(folder, data).pair("3", "130", t, DAYS) for t in (None, last + 1))
+    assert (now.t, now.score) == (told.t, told.score)
+    assert now.t == last + 1
+
+
 def test_rows_lead_to_the_events(folder: Path) -> None:
     data = payments()
     found = Asker(folder, data).event(data.test.offset + 10, DAYS)

@@ -32,7 +32,7 @@ def explain_command(
     src: Annotated[str | None, typer.Option("--src", help="Source of a pair.")] = None,
     dst: Annotated[str | None, typer.Option("--dst", help="Destination of a pair.")] = None,
     time: Annotated[
-        int | None, typer.Option("--time", help="When; by default right after what the run has seen.")
+        int | None, typer.Option("--time", help="When; by default right after the last event.")
     ] = None,
     event: Annotated[
         int | None, typer.Option(callback=at_least(0), help="Or an event: its number in the dataset, from 0.")

@@ -52,17 +52,18 @@ class Asker:
             )
 
     def pair(self, source: Any, destination: Any, t: int | None, older: int) -> Explanation:
-        """A pair at a time; without a time, or without data, right after what has been observed."""
+        """A pair at a time, by default right after the last event: of the dataset, or of validation."""
         ends = [self.index(source, "src"), self.index(destination, "dst")]
-        if self.data is not None and t is not None:
-            position = int(np.searchsorted(self.data.stream.t, t))
+        if self.data is not None:
+            times = self.data.stream.t
+            t = int(times[-1]) + 1 if t is None else t
+            position = int(np.searchsorted(times, t))
             if position == 0:
                 raise InputError(f"Nothing in {self.data.name} is earlier than {t}; choose a later --time.")
             next(self.states(self.data, [position]))
         last = self.model.last_time()
-        if t is None:
-            t = last + 1
-        elif t <= last:
+        t = last + 1 if t is None else t
+        if t <= last:
             raise InputError(
                 f"The run has seen events up to {last}, later than {t}; add the DATASET to go back in time."
             )

@@ -86,5 +86,7 @@ function update() {
 }
 
 for (const id of ["which", "mode", "age"]) byId(id).addEventListener("input", update);
-byId("reset").addEventListener("click", () => { byId("age").value = -1; update(); });
+const asItWas = () => { byId("age").value = -1; update(); };
+byId("reset").addEventListener("click", asItWas);
+window.addEventListener("beforeprint", asItWas);  // paper shows what happened
 update();
