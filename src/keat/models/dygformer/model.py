@@ -26,7 +26,7 @@ from keat.state.tensors import as_tensor
 from keat.time_encoding import create_time_encoder
 
 PAIRS_AT_ONCE = 1 << 10  # in evaluation: of 64 tokens each, some 200 MiB
-TOKENS_LEARNING, TOKENS_SCORING = 4096, 512  # encoded together
+TOKENS_LEARNING, TOKENS_SCORING = 4096, 1024  # encoded together
 
 
 class DyGFormer(ReadsByTime, LearnedLinkModel):
