@@ -15,6 +15,7 @@ from keat.events import EventStream
 from keat.models.counts import CountsAndRecencies
 from keat.models.node_head import EventQueries
 from keat.models.registry import create_label_model
+from keat.state.event_counts import EventCounts
 from keat.tasks.making import make_task
 from keat.training.evaluate import evaluate
 
@@ -73,6 +74,19 @@ def test_it_starts_empty_and_scoring_changes_nothing(random_stream: MakeStream) 
     assert not torch.equal(first, model.score(queries))
     model.reset()
     assert torch.equal(first, model.score(queries))
+
+
+@pytest.mark.parametrize("cut", [0, 1, 150])
+def test_counts_survive_a_checkpoint(cut: int, random_stream: MakeStream) -> None:
+    stream = random_stream(7)
+    whole, first, second = EventCounts(), EventCounts(), EventCounts()
+    whole.observe(stream)
+    first.observe(stream[:cut])
+    second.load_state(first.state())
+    second.observe(stream[cut:])
+    src, dst = (ends.astype(np.int32) for ends in np.divmod(np.arange(400), 20))
+    one, other = (counts.describe(src, dst, np.full(400, 200)) for counts in (whole, second))
+    np.testing.assert_array_equal(one, other)
 
 
 def test_without_labels_it_says_so(random_stream: MakeStream) -> None:

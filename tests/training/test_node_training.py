@@ -16,7 +16,7 @@ from keat.datasets.payments import PaymentsConfig, simulate_payments
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.graphmixer import GraphMixerConfig
-from keat.models.node_head import EventHead, NodeHead
+from keat.models.node_head import CountingEventHead, EventHead, NodeHead
 from keat.models.registry import add_head, build_model, create_node_model
 from keat.models.tgn import TGNConfig
 from keat.tasks.label_making import label_by_period
@@ -163,8 +163,24 @@ def test_labels_are_learned_end_to_end_and_resumed(payments: Dataset, tmp_path: 
     train_run("keat-tgn", payments, tmp_path / "two", PLAIN, replace(slow, epochs=1), task=task)
     train_run("keat-tgn", payments, tmp_path / "two", PLAIN, slow, task=task, resume=True)
     assert_same_run(tmp_path / "whole", tmp_path / "two")
-    test = evaluate_run(tmp_path / "whole", payments, label_task(payments, "test"), "test")
-    assert set(test.metrics) == {"auc", "ap"}
+    test = label_task(payments, "test")
+    continued = evaluate_run(tmp_path / "whole", payments, test, "test")
+    assert set(continued.metrics) == {"auc", "ap"}
+    model, _, _ = open_run(tmp_path / "whole")
+    assert isinstance(model, CountingEventHead)
+    kept = model.counts.describe(test.events.src, test.events.dst, test.events.t)
+    model.reset()
+    model.observe(payments.stream[: payments.test.offset])
+    replayed = model.counts.describe(test.events.src, test.events.dst, test.events.t)
+    np.testing.assert_array_equal(kept, replayed)
+
+
+def test_embeddings_alone_can_be_read(payments: Dataset, tmp_path: Path) -> None:
+    once = replace(FAST, batch_size=200, epochs=1)
+    train_run("tgn", payments, tmp_path / "run", PLAIN, once, task=label_task(payments, "val"), counts=False)
+    model, description, _ = open_run(tmp_path / "run")
+    assert description["head"]["kind"] == "event"
+    assert not isinstance(model, CountingEventHead)
 
 
 def test_a_frozen_encoder_stays_as_it_was(payments: Dataset, tmp_path: Path) -> None:
@@ -186,7 +202,8 @@ def test_a_frozen_encoder_stays_as_it_was(payments: Dataset, tmp_path: Path) -> 
         train_run("keat-tgn", payments, tmp_path / "no", PLAIN, once, task=task, encoder=tmp_path / "run")
 
 
-def test_later_events_change_no_score_of_a_label(payments: Dataset) -> None:
+@pytest.mark.parametrize("head", [EventHead, CountingEventHead])
+def test_later_events_change_no_score_of_a_label(head: type[NodeHead], payments: Dataset) -> None:
     """Whatever comes after an event, and its own label, leave what is said of it as it is."""
     stream, cut = payments.stream, payments.val.offset + 200
     other = replace(
@@ -196,7 +213,7 @@ def test_later_events_change_no_score_of_a_label(payments: Dataset) -> None:
     )
     scores = []
     for world in (stream, other):
-        model = add_head(build_model(payments.train, PLAIN, 3), EventHead, stream.feature_dim)
+        model = add_head(build_model(payments.train, PLAIN, 3), head, stream.feature_dim)
         task = NodeLabel(world[: payments.val.offset], world[payments.val.offset : cut + 400])
         scores.append(evaluate(model, task).outcomes[:200])
     assert torch.equal(*scores)

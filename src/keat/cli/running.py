@@ -127,9 +127,10 @@ def run_description(name: str) -> dict[str, Any]:
 
 def predicted_by_run(name: str) -> str:
     """What a run was trained to predict."""
-    heads = {"node": "node properties", "event": "labels of events"}
     description = run_description(name)
-    return heads[description["head"]["kind"]] if "head" in description else "links"
+    if "head" not in description:
+        return "links"
+    return "node properties" if description["head"]["kind"] == "node" else "labels of events"
 
 
 def _require_right_kind(name: str, task: AnyTask) -> None:

@@ -112,6 +112,13 @@ def train_command(
             rich_help_panel="Node tasks",
         ),
     ] = None,
+    counts: Annotated[
+        bool,
+        typer.Option(
+            help="Whether labels of events are read from plain counts and recencies, too.",
+            rich_help_panel="Node tasks",
+        ),
+    ] = True,
     eval_sample: EvalSample = None,
     loss: Annotated[
         str,
@@ -264,6 +271,7 @@ def train_command(
                 watchers=watchers,
                 encoder=encoder,
                 labels=labels.kept(),
+                counts=counts,
             )
     except KeyboardInterrupt:
         err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")

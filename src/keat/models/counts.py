@@ -13,8 +13,7 @@ from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
 from keat.models.contract import NodeModel, NodeQueries
 from keat.models.node_head import EventQueries
-from keat.state.node_array import NodeArray
-from keat.state.pair_table import PairTable
+from keat.state.event_counts import EventCounts
 
 Matrix = npt.NDArray[np.float64]
 BLOCK = 200  # the freshness of the state it learns with, as in TGB's protocol
@@ -45,25 +44,10 @@ class CountsAndRecencies(NodeModel):
         self.reset()
 
     def reset(self) -> None:
-        self.count, self.first, self.last = (NodeArray(0, 0, np.int64) for _ in range(3))
-        self.pair_count, self.pair_first, self.pair_last = (PairTable() for _ in range(3))
+        self.counts = EventCounts()
 
     def observe(self, events: EventStream) -> None:
-        ends = np.stack((events.src, events.dst), axis=1).ravel()
-        times = np.repeat(events.t, 2)
-        count, first, last = (array.writable(ends) for array in (self.count, self.first, self.last))
-        nodes, begin, number = np.unique(ends, return_index=True, return_counts=True)
-        first[nodes] = np.where(count[nodes] > 0, first[nodes], times[begin])
-        count[nodes] += number
-        last[ends] = times  # in the order of time: the latest stays
-        pair = events.src.astype(np.int64) << 32 | events.dst
-        _, begin, number = np.unique(pair, return_index=True, return_counts=True)
-        src, dst, t = events.src[begin], events.dst[begin], events.t[begin]
-        before = self.pair_count.get(src, dst[:, None], 0)[:, 0]
-        new = before == 0
-        self.pair_count.put(src, dst, before + number)
-        self.pair_first.put(src[new], dst[new], t[new])
-        self.pair_last.put(events.src, events.dst, events.t)
+        self.counts.observe(events)
 
     def observe_labels(self, labels: NodeLabels) -> None:
         """Labels are learned from; the state is made of events alone."""
@@ -75,26 +59,8 @@ class CountsAndRecencies(NodeModel):
 
     def inputs(self, queries: EventQueries) -> Matrix:
         """x of each event, (B, 12 + features)."""
-        src, dst, t = queries.node, queries.other, queries.t
-        arrays, tables = (
-            (self.count, self.first, self.last),
-            (self.pair_count, self.pair_first, self.pair_last),
-        )
-        states = [[array.at(ends) for array in arrays] for ends in (src, dst)]
-        states.append([table.get(src, dst[:, None], 0)[:, 0] for table in tables])
-        columns = [_counts_and_ages(t, *state) for state in states]
-        return np.concatenate((*columns, queries.features.astype(np.float64)), axis=1)
-
-
-def _counts_and_ages(
-    t: npt.NDArray[np.int64],
-    count: npt.NDArray[Any],
-    first: npt.NDArray[Any],
-    last: npt.NDArray[Any],
-) -> Matrix:
-    new = count == 0
-    ages = [np.log1p(np.where(new, 0, t - since)) for since in (last, first)]
-    return np.stack((new, np.log1p(count), *ages), axis=1).astype(np.float64)
+        described = self.counts.describe(queries.node, queries.other, queries.t)
+        return np.concatenate((described, queries.features.astype(np.float64)), axis=1)
 
 
 def _fit(inputs: Matrix, truth: npt.NDArray[np.bool_], name: str) -> Any:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from keat.events import EventStream, NodeLabels
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, NodeQueries
+from keat.state.event_counts import EventCounts
 from keat.state.tensors import as_tensor
 
 
@@ -103,3 +104,57 @@ class EventHead(NodeHead):
         assert isinstance(queries, EventQueries)
         both = self._embed(np.concatenate((queries.node, queries.other)), np.tile(queries.t, 2))
         return torch.cat((*both.chunk(2), as_tensor(queries.features, self.device)), dim=1)
+
+
+class CountingEventHead(EventHead):
+    """The same, reading also how often and how recently the source, the destination and the pair were seen
+    (`EventCounts`): what an embedding is bad at keeping, and plain logistic regression already goes far with.
+    A linear term of these and of the features is added to the network's logit."""
+
+    name = "counting event head"
+
+    def __init__(self, encoder: LearnedLinkModel, feature_dim: int, *, frozen: bool = False) -> None:
+        super().__init__(encoder, feature_dim, frozen=frozen)
+        self.counts = EventCounts()
+        self.linear = nn.Linear(EventCounts.WIDTH + feature_dim, 1)
+
+    def _input_dim(self) -> int:
+        return super()._input_dim() + EventCounts.WIDTH
+
+    def train(self, mode: bool = True) -> Self:
+        self.linear.train(mode)
+        return super().train(mode)
+
+    def score(self, queries: NodeQueries) -> Tensor:
+        assert isinstance(queries, EventQueries)
+        with torch.set_grad_enabled(self.training):
+            read = self._read(queries)
+            logits: Tensor = self.head(read) + self.linear(read[:, -self.linear.in_features :])
+            return logits
+
+    def _read(self, queries: NodeQueries) -> Tensor:
+        assert isinstance(queries, EventQueries)
+        described = self.counts.describe(queries.node, queries.other, queries.t)
+        plain = as_tensor(described.astype(np.float32), self.device) * self._scale()
+        return torch.cat((super()._read(queries), plain), dim=1)
+
+    def _scale(self) -> Tensor:
+        """Logarithms of ages go up to 20: about the size of the others."""
+        return torch.tensor([1.0, 0.3, 0.1, 0.1], device=self.device).repeat(3)
+
+    def observe(self, events: EventStream) -> None:
+        super().observe(events)
+        self.counts.observe(events)
+
+    def reset(self) -> None:
+        super().reset()
+        self.counts.clear()
+
+    def stream_state(self) -> dict[str, Tensor]:
+        counts = {f"counts.{name}": value for name, value in self.counts.state().items()}
+        return self.encoder.stream_state() | counts
+
+    def load_stream_state(self, state: dict[str, Tensor]) -> None:
+        counts = {name: value for name, value in state.items() if name.startswith("counts.")}
+        self.counts.load_state({name.removeprefix("counts."): value for name, value in counts.items()})
+        self.encoder.load_stream_state({name: value for name, value in state.items() if name not in counts})

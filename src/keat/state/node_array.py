@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,7 +18,7 @@ class NodeArray:
     def clear(self) -> None:
         self.values.fill(self.default)
 
-    def writable(self, nodes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
+    def writable(self, nodes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
         """The array itself, made long enough to be indexed by ``nodes``."""
         needed = int(nodes.max(initial=-1)) + 1
         if needed > len(self.values):
@@ -25,10 +27,11 @@ class NodeArray:
             self.values = grown
         return self.values
 
-    def at(self, nodes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
+    def at(self, nodes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64] | npt.NDArray[np.float64]:
         """Values of ``nodes``; reading never grows the array."""
         if nodes.max(initial=-1) < len(self.values):
-            return self.values[nodes]
+            found: npt.NDArray[Any] = self.values[nodes]
+            return found
         known = nodes < len(self.values)
         found = np.full(nodes.shape, self.default, dtype=self.values.dtype)
         found[known] = self.values[nodes[known]]

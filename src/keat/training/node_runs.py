@@ -9,7 +9,7 @@ from typing import Any
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.models.contract import LearnedLinkModel
-from keat.models.node_head import EventHead, NodeHead
+from keat.models.node_head import CountingEventHead, EventHead, NodeHead
 from keat.models.registry import add_head
 from keat.tasks.making import training_labels
 from keat.tasks.node_label import NodeLabel
@@ -19,20 +19,21 @@ from keat.training.lessons import Lessons
 from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons
 
 NodeTask = NodeProperty | NodeLabel
-HEADS: dict[str, type[NodeHead]] = {"node": NodeHead, "event": EventHead}
+HEADS: dict[str, type[NodeHead]] = {"node": NodeHead, "event": EventHead, "event+counts": CountingEventHead}
 
 
 def node_model(
-    encoder: LearnedLinkModel, task: NodeTask, config: Any, seed: int, trained: Path | None
+    encoder: LearnedLinkModel, task: NodeTask, config: Any, seed: int, trained: Path | None, counts: bool
 ) -> tuple[NodeHead, dict[str, Any]]:
     """The model of a node task, and what to keep of it with the run. If the run ``trained`` is given, the
-    encoder gets its parameters, and they stay as they are."""
+    encoder gets its parameters, and they stay as they are. With ``counts`` the head for labels of events
+    reads plain counts and recencies, too."""
     about: dict[str, Any] = {"task": {"kind": task.kind, "asked": len(task)}}
     if isinstance(task, NodeProperty):
         head, size = "node", task.labels.num_classes
         about["task"]["protocol"] = task.protocol
     else:
-        head, size = "event", task.events.feature_dim
+        head, size = "event+counts" if counts else "event", task.events.feature_dim
     if trained is not None:
         _load_encoder(encoder, config, trained)
         about["encoder"] = str(trained)

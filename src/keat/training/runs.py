@@ -71,12 +71,14 @@ def train_run(
     watchers: Sequence[Watcher] = (),
     encoder: Path | None = None,
     labels: dict[str, Any] | None = None,
+    counts: bool = True,
 ) -> list[EpochReport]:
     """Train ``name`` on the training split, choose the epoch by ``task``, keep all in ``folder``. The task
     is of the validation split; unless another is given, ranking.
 
-    For node tasks, ``encoder`` may be a run whose model is used as it is, so that only a head is trained, and
-    ``labels`` says how the labels were made; it is kept with the run."""
+    For node tasks, ``encoder`` may be a run whose model is used as it is, so that only a head is trained;
+    ``labels`` says how the labels were made, and is kept with the run; ``counts`` shows plain counts and
+    recencies to the head for labels of events."""
     if task is None:
         task = make_task(data, "val", kind="link-ranking")
         assert isinstance(task, LinkTask)
@@ -84,7 +86,7 @@ def train_run(
     if isinstance(task, LinkTask):
         about: dict[str, Any] = {"task": {"kind": task.kind, "negatives": task.strategy, "asked": len(task)}}
     else:
-        model, about = node_model(model, task, config, fitting.seed, encoder)
+        model, about = node_model(model, task, config, fitting.seed, encoder, counts)
         about["labels"] = labels
     model = model.to(device)
     limits = {key: getattr(fitting, key) for key in ("epochs", "patience")}
