@@ -181,7 +181,7 @@ def show(ledger: Path) -> str:
             f"**{study}**: {first['positive']:,} of {first['asked']:,} labelled events of the test split are "
             f"positive ({share:.2%}; a guess has that AP).",
             "",
-            "| model | trained | reads | seeds | test AUC | 95 %, seed 1 | test AP | 95 %, seed 1 | AUC - TGN |",
+            "| model | trained | reads | seeds | AUC | 95 %, seed 1 | AP | 95 %, seed 1 | AUC - TGN |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         ]
         for cell in CELLS:
