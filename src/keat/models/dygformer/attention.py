@@ -68,18 +68,20 @@ class PairAttention(nn.Module):
         q, k = scale_edges(z, grown), scale_edges(z, faded)
         return [self._linear(q, 0, 1), self._linear(k, 1, 2), self._linear([z], 2, 3)]
 
-    def queries_keys(self, x: Tensor, psi: Tensor) -> list[Tensor]:
-        """Q and K of ``release`` from the first layer's input (n, d)."""
-        q, k = ([self.norm(token) for token in scale(x, psi)] for scale in (scale_nodes, scale_edges))
-        return [self._linear(q, 0, 1), self._linear(k, 1, 2)]
+    def queries_keys(self, queries: list[Tensor], keys: list[Tensor]) -> list[Tensor]:
+        """Q and K of ``release`` from the first layer's scaled tokens (n, d), normalized, for all heads or
+        for each. This layer's scale and shift of a normalized token are taken into the weights."""
+        return [self._linear(queries, 0, 1, normalized=True), self._linear(keys, 1, 2, normalized=True)]
 
     def values(self, x: Tensor) -> Tensor:
         return self._linear([self.norm(x)], 2, 3)
 
-    def _linear(self, tokens: list[Tensor], first: int, last: int) -> Tensor:
+    def _linear(self, tokens: list[Tensor], first: int, last: int, normalized: bool = False) -> Tensor:
         """Some of Q, K and V (n, parts · d), from tokens (n, d) for all heads or for each head."""
         count, dim = tokens[0].shape
         weight, bias = (p[first * dim : last * dim] for p in (self.in_proj.weight, self.in_proj.bias))
+        if normalized:
+            weight, bias = weight * self.norm.weight, bias + weight @ self.norm.bias
         if len(tokens) == 1:
             return functional.linear(tokens[0], weight, bias)
         parts = last - first

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
+import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from keat.models.dygformer.attention import PairAttention
+from keat.models.dygformer.attention import PairAttention, scale_edges, scale_nodes
 from keat.models.dygformer.bundles import Bundle
 from keat.models.dygformer.config import Reading
 from keat.models.dygformer.dropping import add_dropped
@@ -45,7 +47,11 @@ class Encoder(nn.Module):
         attention = [layer.attention for layer in self._layers()]
         if psi is None or self.reading != "release":
             return Projected(attention[0].project(x, psi), [])
-        fixed = [part.queries_keys(x, psi) for part in attention]
+        queries, keys = (
+            [functional.layer_norm(token, token.shape[1:]) for token in scale(x, psi)]
+            for scale in (scale_nodes, scale_edges)
+        )
+        fixed = [part.queries_keys(queries, keys) for part in attention]
         return Projected([*fixed[0], attention[0].values(x)], fixed[1:])
 
     def forward(
@@ -66,17 +72,23 @@ class Encoder(nn.Module):
             else:
                 pieces = [bundle.from_tokens(piece) for piece in attention.project(x, psi)]
             mixed = bundle.pack(attention.attend(pieces, bundle.mask, among))
-            x = self._add(x, attention.out_proj(mixed))
-            if number == len(self.layers) - 1 and not self.training:
+            x = self._add(x, attention.out_proj, mixed)
+            if self.training:
+                x = add_dropped(x, layer.feed_forward(layer.norm(x)), self.dropout, self.training)
+                continue
+            hidden = layer.feed_forward.hidden(layer.norm(x))
+            if number == len(self.layers) - 1:
                 # Nothing is dropped, so the mean over tokens may be taken before W₂ instead of after it.
-                hidden = bundle.averages(layer.feed_forward.hidden(layer.norm(x)))
-                means: Tensor = bundle.averages(x) + layer.feed_forward.linear2(hidden)
+                means: Tensor = bundle.averages(x) + layer.feed_forward.linear2(bundle.averages(hidden))
                 return means
-            x = self._add(x, layer.feed_forward(layer.norm(x)))
+            x = self._add(x, layer.feed_forward.linear2, hidden)
         return bundle.averages(x)
 
     def _layers(self) -> list[Layer]:
         return cast(list[Layer], list(self.layers))
 
-    def _add(self, x: Tensor, more: Tensor) -> Tensor:
-        return add_dropped(x, more, self.dropout, self.training)
+    def _add(self, x: Tensor, linear: nn.Linear, y: Tensor) -> Tensor:
+        """x + drop(linear(y)); where nothing is dropped, the product is added to x as it is made."""
+        if self.training:
+            return add_dropped(x, linear(y), self.dropout, self.training)
+        return torch.addmm(x, y, linear.weight.T).add_(linear.bias)

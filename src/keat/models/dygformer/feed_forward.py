@@ -6,7 +6,7 @@ it is done for some rows at a time, so that the wide ones are still in the cache
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +42,10 @@ class FeedForward(nn.Module):
 
     def hidden(self, x: Tensor) -> Tensor:
         """(n, d) → (n, 4d). What is averaged over rows after W₂ can as well be averaged before."""
-        return dropout(functional.gelu(self.linear1(x)), self.dropout, self.training)
+        before = self.linear1(x)
+        if not (self.training or torch.is_grad_enabled()):
+            return cast(Tensor, aten.gelu_(before))
+        return dropout(functional.gelu(before), self.dropout, self.training)
 
 
 class _FeedForward(torch.autograd.Function):
