@@ -74,7 +74,7 @@ STUDIES = {
         load_contacts,
         [
             *(Cell(name) for name, entry in NODE_MODELS.items() if entry.heuristic),
-            *(Cell("tgn", messages, protocol) for messages in ("v1", "v2") for protocol in PROTOCOLS),
+            *(Cell("tgn", "v2", protocol) for protocol in PROTOCOLS),
         ],
         epochs=6,
     ),
