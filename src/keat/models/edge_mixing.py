@@ -19,9 +19,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from keat.attention.mixing import Probe
-from keat.state.compiled import Floats, Integers, compiled_sums, over_rows
-
-SEEDS = 100  # that are worth a thread: half a millisecond of work
+from keat.state.compiled import Floats, Integers, compiled_sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,7 +72,7 @@ class _MixEdges(torch.autograd.Function):
         sums = torch.empty_like(probe)
         tensors = (x, time, probe, psi_node, psi_edge, edges.keep, attention)
         arrays = _arrays(*ctx.where, edges.message, *tensors, sums)
-        over_rows(probe.shape[1], lambda seeds: _mix(seeds.start, seeds.stop, *arrays), at_least=SEEDS)
+        _mix(*arrays)
         ctx.save_for_backward(*tensors)
         return sums
 
@@ -83,19 +81,9 @@ class _MixEdges(torch.autograd.Function):
     def backward(ctx: Any, grad_sums: Tensor) -> tuple[Tensor | None, ...]:
         x, time, probe, psi_node, psi_edge, *_ = saved = ctx.saved_tensors
         grads = [torch.empty_like(tensor) for tensor in (probe, time, psi_node, psi_edge)]
-        arrays = _arrays(*ctx.where, ctx.message, *saved, grad_sums.contiguous(), *grads)
-        grad_x: dict[int, Tensor] = {}  # seeds share nodes, so each thread has its own; by first seed
-
-        def gradient(seeds: slice) -> None:
-            grad_x[seeds.start] = mine = torch.zeros_like(x)
-            given_and_found = (*arrays, mine.numpy())
-            _mix_gradient(seeds.start, seeds.stop, *given_and_found)
-
-        over_rows(probe.shape[1], gradient, at_least=SEEDS)
-        total = grad_x.pop(0)
-        for start in sorted(grad_x):
-            total += grad_x[start]
-        return None, grads[0], total, *grads[1:]
+        grad_x = torch.zeros_like(x)
+        _mix_gradient(*_arrays(*ctx.where, ctx.message, *saved, grad_sums.contiguous(), *grads, grad_x))
+        return None, grads[0], grad_x, *grads[1:]
 
 
 def _arrays(*tensors: Tensor) -> tuple[npt.NDArray[Any], ...]:
@@ -124,8 +112,6 @@ def _add_both(out: Floats, factor: Any, a: Floats, other_factor: Any, b: Floats)
 
 @compiled_sums
 def _mix(
-    start: int,
-    stop: int,
     first: Integers,
     row: Integers,
     event: Integers,
@@ -142,7 +128,7 @@ def _mix(
     heads, _, width = probe.shape
     of_node, of_edge, last = x.shape[1], x.shape[1] + time.shape[1], width - 1
     node_logit, edge_logit, alpha = attention[0], attention[1], attention[2]
-    for n in range(start, stop):
+    for n in range(probe.shape[1]):
         mine = range(first[n], first[n + 1])
         for h in range(heads):
             asks, out = probe[h, n], sums[h, n]
@@ -170,8 +156,6 @@ def _mix(
 
 @compiled_sums
 def _mix_gradient(
-    start: int,
-    stop: int,
     first: Integers,
     row: Integers,
     event: Integers,
@@ -193,7 +177,7 @@ def _mix_gradient(
     heads, _, width = probe.shape
     of_node, of_edge, last = x.shape[1], x.shape[1] + time.shape[1], width - 1
     node_logit, edge_logit, alpha = attention[0], attention[1], attention[2]
-    for n in range(start, stop):
+    for n in range(probe.shape[1]):
         mine = range(first[n], first[n + 1])
         grad_time[first[n] : first[n + 1]] = 0
         for h in range(heads):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import torch
@@ -10,10 +9,9 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from keat.state.compiled import Floats, Integers, compiled, compiled_sums, is_compilable, over_rows
+from keat.state.compiled import Floats, Integers, compiled, compiled_sums, is_compilable
 
 NUMBERS_AT_ONCE = 1 << 22  # hidden numbers worked on at a time where they must be written down
-NUMBERS_WORTH_A_THREAD = 1 << 21  # hidden numbers that take about a millisecond
 
 
 class LinkPredictor(nn.Module):
@@ -60,10 +58,7 @@ def relu_dot(own: Tensor, others: Tensor, weight: Tensor) -> Tensor:
     if is_compilable(own):
         out = own.new_empty(len(own), others.shape[2])
         arrays = own.numpy(), others.numpy(), weight.detach().numpy(), out.numpy()
-        if out.numel() * len(weight) < NUMBERS_WORTH_A_THREAD:
-            _relu_dot(*arrays)
-        else:
-            over_rows(len(own), partial(_relu_dot_of_rows, *arrays))
+        _relu_dot(*arrays)
         return out
     others = others.expand(len(own), -1, -1)
     rows = max(1, NUMBERS_AT_ONCE // max(others[0].numel(), 1)) if len(own) else 1
@@ -129,10 +124,6 @@ def _pair_gradients(
                 to_weight[k] += slope * hidden
                 to_mine[k] += passed
                 to_theirs[k] += passed
-
-
-def _relu_dot_of_rows(own: Floats, others: Floats, weight: Floats, out: Floats, rows: slice) -> None:
-    _relu_dot(own[rows], others if len(others) == 1 else others[rows], weight, out[rows])
 
 
 @compiled

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from keat.state.compiled import Floats, compiled, compiled_sums, over_rows
+from keat.state.compiled import Floats, compiled, compiled_sums
 
 Flags = npt.NDArray[np.bool_]
 
@@ -35,19 +34,10 @@ def attend(
     next α ψ_edge, which ``edge_out`` becomes too: `turn` is quick where all of an array is its own."""
     factor = logit[:, :, :1, :0] if psi is None else psi.contiguous()
     tensors = (logit, node_logit.contiguous(), message_logit.contiguous(), mask, factor, out, edge_out)
-    arrays = [tensor.numpy() for tensor in tensors]
-
-    def logits(rows: slice) -> None:
-        of_time, of_node, of_message, marks, factor, *_ = (array[rows] for array in arrays)
-        _logits(of_time, of_node, of_message, marks, factor, on_node, on_edge)
-
-    def weights(rows: slice) -> None:
-        raised, _, _, marks, factor, into, edge_into = (array[rows] for array in arrays)
-        _weights(raised, marks, factor, on_node, on_edge, into, edge_into)
-
-    over_rows(len(logit), logits)
+    raised, of_node, of_message, marks, factors, into, edge_into = (tensor.numpy() for tensor in tensors)
+    _logits(raised, of_node, of_message, marks, factors, on_node, on_edge)
     logit.exp_()  # torch has vector instructions for it
-    over_rows(len(logit), weights)
+    _weights(raised, marks, factors, on_node, on_edge, into, edge_into)
 
 
 @compiled
@@ -134,9 +124,7 @@ def turn(weight: Tensor, cosine: Tensor, sine: Tensor, turn: Tensor, out: Tensor
     """Σ_k β_k cos ⊙ cos wδ - Σ_k β_k sin ⊙ sin wδ of weights β (c, K·H, B), into the last T·H rows of ``out``
     (c, ·, B)."""
     slots = cosine.shape[1]
-    beta, cos, sin, turned, sums = (tensor.numpy() for tensor in (weight, cosine, sine, turn, out))
-    loop = _turn_compiled(slots)
-    over_rows(len(sums), lambda rows: loop(beta[rows], cos[rows], sin[rows], turned, sums[rows]))
+    _turn_compiled(slots)(*(tensor.numpy() for tensor in (weight, cosine, sine, turn, out)))
 
 
 @cache
@@ -165,9 +153,7 @@ def _turn_compiled(slots: int) -> Callable[..., None]:
 def relu_dot_both(own: Tensor, common: Tensor, others: Tensor, weight: Tensor) -> Tensor:
     """out_ij = Σ_k weight_k max(own_ik + common_kj + others_ikj, 0): (n, d), (d, m), (n, d, m) → (n, m)."""
     out = torch.empty_like(others[:, 0])
-    arrays: list[npt.NDArray[Any]] = [tensor.numpy() for tensor in (own, common, others, weight, out)]
-    mine, shared, theirs, factor, sums = arrays
-    over_rows(len(own), lambda rows: _relu_dot_both(mine[rows], shared, theirs[rows], factor, sums[rows]))
+    _relu_dot_both(*(tensor.numpy() for tensor in (own, common, others, weight, out)))
     return out
 
 

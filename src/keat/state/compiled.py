@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any, TypeVar, cast
 
 import numba
@@ -35,20 +33,6 @@ def _compile(function: F, **options: Any) -> F:
         return cast(F, numba.njit(cache=True, nogil=True, **options)(function))
     except RuntimeError:  # no writable place for the cache: compile in every process instead
         return cast(F, numba.njit(nogil=True, **options)(function))
-
-
-def over_rows(rows: int, loop: Callable[[slice], None], at_least: int = 1) -> None:
-    """Run a compiled loop over all rows, a part of ``at_least`` so many in each of torch's threads. It must
-    be much work: a thread is started for each part, because one that is kept does not survive a fork."""
-    threads = max(1, min(torch.get_num_threads(), rows // at_least))
-    bounds = [rows * i // threads for i in range(threads + 1)]
-    first, *others = [slice(*part) for part in pairwise(bounds)]
-    helpers = [threading.Thread(target=loop, args=(part,)) for part in others]
-    for helper in helpers:
-        helper.start()
-    loop(first)
-    for helper in helpers:
-        helper.join()
 
 
 def is_compilable(tensor: torch.Tensor) -> bool:
