@@ -40,7 +40,7 @@ def plan(tmp_path: Path) -> list[str | Path]:
     pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t}), tmp_path / "mine.parquet")
     (tmp_path / "small.toml").write_text(RECIPE)
     data = f"mine={tmp_path / 'mine.parquet'}"
-    where = ["--ledger", tmp_path / "ledger.jsonl", "--scratch", tmp_path / "runs"]
+    where: list[str | Path] = ["--ledger", tmp_path / "ledger.jsonl", "--scratch", tmp_path / "runs"]
     return ["reproduce", tmp_path / "small.toml", "--data", data, *where]
 
 

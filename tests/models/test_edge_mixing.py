@@ -26,7 +26,7 @@ def some_model(config: TGNConfig, features: int = 3) -> TGN:
         rng.standard_normal((60, features), dtype=np.float32),
         num_nodes=NODES,
     )
-    model = build_model(stream, config).double().train()
+    model: TGN = build_model(stream, config).double().train()
     model.observe(stream)
     return model
 

@@ -32,7 +32,7 @@ def make_stream(events: int = 400, features: int = 3, seed: int = 0) -> EventStr
 
 
 def fed(config: TGNConfig, stream: EventStream, block: int = 50) -> TGN:
-    model = build_model(stream, config)
+    model: TGN = build_model(stream, config)
     for part in stream.blocks(block):
         model.observe(part)
     return model
@@ -178,7 +178,7 @@ def test_every_parameter_learns() -> None:
         model.observe(stream[:200])
         part = stream[200:260]
         logits = model.score(Queries(part.src, part.t, np.stack((part.dst, part.dst[::-1]), axis=1)))
-        logits.square().sum().backward()  # type: ignore[no-untyped-call]
+        logits.square().sum().backward()
         silent = [
             key for key, value in model.named_parameters() if value.grad is None or not value.grad.any()
         ]

@@ -72,7 +72,7 @@ def test_large_ranges_are_asked_in_pieces_and_observed_whole(
     lines = [
         line for line in task.script(200) if not (isinstance(line, Observe) and line.events.offset < 210)
     ]
-    sizes = [len(line.queries[0].src) for line in lines if isinstance(line, Ask)]
+    sizes = [len(line.queries[0].t) for line in lines if isinstance(line, Ask)]
     assert max(sizes) == 16
     assert sum(sizes) == len(parts.val)
     assert [type(line) for line in lines] == [Ask] * len(sizes) + [Observe]
