@@ -67,6 +67,15 @@ class PlainPast:
         ):
             for width, value in zip(self.widths, self.sums(src, dst, now), strict=True):
                 told[f"{name}, over {width:g}"] = value
+        firsts = [next(t for a, b, t in self.events if (a, b) == (w, v)) for w in set(at_candidate)]
+        for width in self.widths:
+            told[f"first meetings of the candidate, over {width:g}"] = kernel_sum(firsts, now, width)
+        for whose, partners, other in (("source", by_source, v), ("candidate", at_candidate, u)):
+            since = partners[::-1].index(other) if other in partners else math.inf
+            told[f"the {whose}'s events since the last meeting"] = since
+            for span in (2, 5, 20):
+                weights = [(1 - 1 / span) ** k / span for k, w in enumerate(reversed(partners)) if w == other]
+                told[f"weight in the {whose}'s last {span} events"] = sum(weights)
         for name, src, dst in (
             ("share of the source's events", u, None),
             ("share of the candidate's events", None, v),

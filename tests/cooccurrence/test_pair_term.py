@@ -13,6 +13,7 @@ from keat.cooccurrence.columns import (
     AGE,
     FLAG,
     GROUPS,
+    HABIT,
     NEVER,
     PAIR_SINGLE,
     PATHS,
@@ -88,7 +89,7 @@ def test_a_logit_depends_on_its_own_pair_only(learned: int | None) -> None:
 def test_what_the_network_sees_stays_small() -> None:
     """Whatever the counts and ages, each scaled number is within a few units of 0."""
     for scale in (SOURCE_SINGLE | PAIR_SINGLE).values():
-        largest = 1.0 if scale in (FLAG, PATHS) else 1e6
+        largest = 1.0 if scale in (FLAG, HABIT, PATHS) else 1e6
         assert 0.5 < scale.gain * math.log1p(scale.inner * largest) < 5
     assert AGE.gain * math.log1p(NEVER) < 4
 

@@ -21,7 +21,9 @@ class Scale(NamedTuple):
 
 
 SUM, SHARE = Scale(1.0, 1.0), Scale(1.0, 1.5)
-COUNT, FLAG, RATE = Scale(1.0, 1 / 3), Scale(1.0, 1.5), Scale(1.0, 1.5)
+COUNT, FLAG = Scale(1.0, 1 / 3), Scale(1.0, 1.5)
+HABIT = Scale(1.0, 1.6)  # a running share that starts at ½
+SINCE = Scale(1.0, 1 / 5)  # an age in events
 AGE = Scale(1e5, 1 / 8)  # in σ: 1e-5 σ is a second where σ is a day
 RATIO = Scale(100.0, 1 / 4)
 PATHS = Scale(1000.0, 1 / 4)
@@ -33,8 +35,8 @@ SOURCE_SINGLE: dict[str, Scale] = {
     "events of the source": COUNT,
     "events to the source": COUNT,
     "destinations of the source": COUNT,
-    "share of returns to the same destination": RATE,
-    "share of new destinations": RATE,
+    "share of returns to the same destination": HABIT,
+    "share of new destinations": HABIT,
 }
 PAIR_SUMS = {
     "source to candidate": SUM,
@@ -43,6 +45,7 @@ PAIR_SUMS = {
     "from the candidate": SUM,
     "share of the source's events": SHARE,
     "share of the candidate's events": SHARE,
+    "first meetings of the candidate": SUM,
 }
 PAIR_SINGLE: dict[str, Scale] = {
     "met before": FLAG,
@@ -51,18 +54,26 @@ PAIR_SINGLE: dict[str, Scale] = {
     "age of the last meeting": AGE,
     "gap before the last meeting": AGE,
     "age / that gap": RATIO,
+    "the source's events since the last meeting": SINCE,
+    "weight in the source's last 2 events": FLAG,
+    "weight in the source's last 5 events": FLAG,
+    "weight in the source's last 20 events": FLAG,
+    "the candidate's events since the last meeting": SINCE,
+    "weight in the candidate's last 2 events": FLAG,
+    "weight in the candidate's last 5 events": FLAG,
+    "weight in the candidate's last 20 events": FLAG,
     "met the other way round": FLAG,
     "age of the last meeting the other way round": AGE,
     "last to have reached the source": FLAG,
     "age of the candidate's last event": AGE,
     "age of the candidate's last event as a source": AGE,
-    "events since the candidate's last": COUNT,
+    "events since the candidate's last": SINCE,
     "events to the candidate": COUNT,
     "sources of the candidate": COUNT,
     "last reached by this source": FLAG,
-    "share of those who return to the candidate": RATE,
-    "share of the candidate's events that are first meetings": RATE,
-    "share of the candidate's events by the same source as before": RATE,
+    "share of those who return to the candidate": HABIT,
+    "share of the candidate's events that are first meetings": HABIT,
+    "share of the candidate's events by the same source as before": HABIT,
     "where this source went next, last time": FLAG,
     "where the last one went next": FLAG,
     "is the source itself": FLAG,
@@ -82,7 +93,18 @@ GROUPS: dict[str, tuple[str, ...]] = {  # what belongs together, for explanation
         "gap before the last meeting",
         "age / that gap",
     ),
-    "shares of the pair": ("share of the source's events", "share of the candidate's events"),
+    "shares of the pair": (
+        "share of the source's events",
+        "share of the candidate's events",
+        "the source's events since the last meeting",
+        "weight in the source's last 2 events",
+        "weight in the source's last 5 events",
+        "weight in the source's last 20 events",
+        "the candidate's events since the last meeting",
+        "weight in the candidate's last 2 events",
+        "weight in the candidate's last 5 events",
+        "weight in the candidate's last 20 events",
+    ),
     "recency rank": ("1 / recency rank among the source's destinations",),
     "the other way round": (
         "candidate to source",
@@ -93,6 +115,7 @@ GROUPS: dict[str, tuple[str, ...]] = {  # what belongs together, for explanation
     "the candidate's activity": (
         "to the candidate",
         "from the candidate",
+        "first meetings of the candidate",
         "age of the candidate's last event",
         "age of the candidate's last event as a source",
         "events since the candidate's last",
@@ -135,6 +158,8 @@ def _names(sums: dict[str, Scale], single: dict[str, Scale], kernels: int) -> li
 
 def of_nothing(names: list[str]) -> list[float]:
     """What is read where nothing has happened yet."""
-    ages = SOURCE_SINGLE | PAIR_SINGLE
-    never = {name for name, scale in ages.items() if scale is AGE} | {"events since the candidate's last"}
-    return [NEVER if name in never else 0.5 if ages.get(name) is RATE else 0.0 for name in names]
+    scale = SOURCE_SINGLE | PAIR_SINGLE
+    return [
+        NEVER if scale.get(name) in (AGE, SINCE) else 0.5 if scale.get(name) is HABIT else 0.0
+        for name in names
+    ]

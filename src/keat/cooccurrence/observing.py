@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from keat.cooccurrence.tables import (
     EVENTS,
     FIRSTS,
@@ -17,6 +15,7 @@ from keat.cooccurrence.tables import (
     PAIRS,
     RETURNS,
     SAME,
+    SPANS,
     STICKY,
     Array,
     Tables,
@@ -60,16 +59,22 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
         _move(tables.rate[v], NOVEL, new, tables.counts[v, IN])
         _move(tables.rate[v], SAME, tables.partner[v, IN] == u, tables.counts[v, IN])
 
-    _add(tables.pair_sums[row], tables.rates, now - tables.pair_last[row])
+    _add(tables.pair_sums[row], tables.rates, now - tables.pair_last[row], 1.0)
+    _add(tables.first_sums[v], tables.rates, now - tables.last[v, IN], new)
     tables.pair_last[row] = now
     tables.pair_count[row] += 1
     for node, other, role in ((u, v, OUT), (v, u, IN)):
-        _add(tables.sums[node, role], tables.rates, now - tables.last[node, role])
+        _add(tables.sums[node, role], tables.rates, now - tables.last[node, role], 1.0)
         tables.last[node, role] = now
         tables.counts[node, role] += 1
         tables.distinct[node, role] += new
         tables.partner[node, role] = other
         _to_front(tables.ring[node, role], tables.ring_time[node, role], other, now)
+        passed = tables.counts[node, role] - tables.pair_number[row, role]
+        for k in range(len(SPANS)):
+            faded = tables.pair_weights[row, role, k] * (1.0 - 1.0 / SPANS[k]) ** passed
+            tables.pair_weights[row, role, k] = faded + 1.0 / SPANS[k]
+        tables.pair_number[row, role] = tables.counts[node, role]
     tables.last_pair[u] = row
     tables.last_number[v] = tables.clock[EVENTS]
     tables.clock[EVENTS] += 1
@@ -77,10 +82,10 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
 
 
 @compiled
-def _add(sums: Array, rates: Array, gap: int) -> None:
-    """Fade what there is and add one. (Before the first event there is nothing to fade.)"""
+def _add(sums: Array, rates: Array, gap: int, more: float) -> None:
+    """Fade what there is and add to it. (Before the first event there is nothing to fade.)"""
     for m in range(len(rates)):
-        sums[m] = sums[m] * math.exp(-gap * rates[m]) + np.float32(1.0)
+        sums[m] = sums[m] * math.exp(-gap * rates[m]) + more
 
 
 @compiled

@@ -19,12 +19,23 @@ from keat.cooccurrence.tables import (
     OUT,
     RETURNS,
     SAME,
+    SPANS,
     STICKY,
     Array,
     Tables,
     row_of,
 )
 from keat.state.compiled import compiled
+
+# Places among the single numbers of a pair, in the order of PAIR_SINGLE. What is left out comes after the
+# place of SINCE_MEETING: the weights in the last 2, 5 and 20 events.
+MET, RANK, MEETINGS, AGE, GAP, AGE_TO_GAP = range(6)
+SINCE_MEETING = (6, 10)  # in the source's events, in the candidate's
+MET_BACK, AGE_BACK, LAST_TO_REACH_SOURCE = range(14, 17)
+CANDIDATE_AGE, CANDIDATE_AGE_OUT, EVENTS_SINCE, EVENTS_TO, SOURCES = range(17, 22)
+LAST_REACHED_BY, RETURNING, NEW_ONES, SAME_AGAIN = range(22, 26)
+NEXT_OF_SOURCE, NEXT_OF_ANYONE, ITSELF = range(26, 29)
+TWO_SUM, TWO_NUMBER, THREE_SUM, THREE_NUMBER = range(29, 33)
 
 TINY = 1e-6  # of a kernel sum: what has faded so far has no share
 FADED = 30.0  # e⁻³⁰: nothing in float32, and no sum is let run into denormal numbers, which are slow
@@ -140,23 +151,27 @@ def _read_pairs(
     next_of_anyone = tables.successor[before] if before != NONE else NONE
     had_out, had_in = counts[u, OUT] > 0, counts[u, IN] > 0
     unranked = np.float32(1.0 / (tables.ring.shape[2] + 1))
-    o = 6 * kernels
+    o = 7 * kernels
     for j in range(out.shape[0]):
         v = candidates[first + j]
         for k in range(out.shape[1]):
             out[j, k] = 0.0
-        out[j, o + 3] = out[j, o + 4] = out[j, o + 7] = NEVER
-        out[j, o + 9] = out[j, o + 10] = out[j, o + 11] = NEVER
-        out[j, o + 15], out[j, o + 16] = tables.rate[v, STICKY], tables.rate[v, NOVEL]
-        out[j, o + 17] = tables.rate[v, SAME]
+        out[j, o + AGE] = out[j, o + GAP] = out[j, o + SINCE_MEETING[OUT]] = out[
+            j, o + SINCE_MEETING[IN]
+        ] = out[j, o + AGE_BACK] = NEVER
+        out[j, o + CANDIDATE_AGE] = out[j, o + CANDIDATE_AGE_OUT] = out[j, o + EVENTS_SINCE] = NEVER
+        out[j, o + RETURNING], out[j, o + NEW_ONES] = tables.rate[v, STICKY], tables.rate[v, NOVEL]
+        out[j, o + SAME_AGAIN] = tables.rate[v, SAME]
         if counts[v, IN] > 0:
             age = now - last[v, IN]
             for m in range(kernels):
-                out[j, 2 * kernels + m] = tables.sums[v, IN, m] * _psi(age * rates[m])
-            out[j, o + 9] = age * scales.per_time
-            out[j, o + 11] = tables.clock[EVENTS] - tables.last_number[v]
-            out[j, o + 12], out[j, o + 13] = counts[v, IN], tables.distinct[v, IN]
-            out[j, o + 14] = 1.0 if tables.partner[v, IN] == u else 0.0
+                psi = _psi(age * rates[m])
+                out[j, 2 * kernels + m] = tables.sums[v, IN, m] * psi
+                out[j, 6 * kernels + m] = tables.first_sums[v, m] * psi
+            out[j, o + CANDIDATE_AGE] = age * scales.per_time
+            out[j, o + EVENTS_SINCE] = tables.clock[EVENTS] - tables.last_number[v]
+            out[j, o + EVENTS_TO], out[j, o + SOURCES] = counts[v, IN], tables.distinct[v, IN]
+            out[j, o + LAST_REACHED_BY] = 1.0 if tables.partner[v, IN] == u else 0.0
             # Most candidates have never met the source: no row, and nothing more to read.
             row = row_of(tables.keys, tables.rows, u, v) if had_out else NONE
             if row != NONE:
@@ -166,34 +181,40 @@ def _read_pairs(
                     out[j, m] = met
                     out[j, 4 * kernels + m] = met / (source[m] + TINY)
                     out[j, 5 * kernels + m] = met / (out[j, 2 * kernels + m] + TINY)
-                out[j, o] = 1.0
+                out[j, o + MET] = 1.0
                 rank = scratch.rank[v]
-                out[j, o + 1] = np.float32(1.0) / rank if rank > 0 else unranked
-                out[j, o + 2] = tables.pair_count[row]
-                out[j, o + 3] = age * scales.per_time
+                out[j, o + RANK] = np.float32(1.0) / rank if rank > 0 else unranked
+                out[j, o + MEETINGS] = tables.pair_count[row]
+                out[j, o + AGE] = age * scales.per_time
                 if gap != NONE:
-                    out[j, o + 4] = gap * scales.per_time
-                    out[j, o + 5] = scales.per_ratio * (age + 1.0) / (gap + 1.0)
+                    out[j, o + GAP] = gap * scales.per_time
+                    out[j, o + AGE_TO_GAP] = scales.per_ratio * (age + 1.0) / (gap + 1.0)
+                for role in (OUT, IN):
+                    passed = counts[u if role == OUT else v, role] - tables.pair_number[row, role]
+                    out[j, o + SINCE_MEETING[role]] = passed
+                    for k in range(len(SPANS)):
+                        share = tables.pair_weights[row, role, k]
+                        out[j, o + SINCE_MEETING[role] + 1 + k] = share * (1.0 - 1.0 / SPANS[k]) ** passed
         if counts[v, OUT] > 0:
             age = now - last[v, OUT]
             for m in range(kernels):
                 out[j, 3 * kernels + m] = tables.sums[v, OUT, m] * _psi(age * rates[m])
-            out[j, o + 10] = age * scales.per_time
+            out[j, o + CANDIDATE_AGE_OUT] = age * scales.per_time
             row = row_of(tables.keys, tables.rows, v, u) if had_in else NONE
             if row != NONE:
                 age = now - tables.pair_last[row]
                 for m in range(kernels):
                     out[j, kernels + m] = tables.pair_sums[row, m] * _psi(age * rates[m])
-                out[j, o + 6] = 1.0
-                out[j, o + 7] = age * scales.per_time
-                out[j, o + 8] = 1.0 if tables.partner[u, IN] == v else 0.0
-        out[j, o + 18] = 1.0 if v == next_of_source else 0.0
-        out[j, o + 19] = 1.0 if v == next_of_anyone else 0.0
-        out[j, o + 20] = 1.0 if u == v else 0.0
-        out[j, o + 21] = scales.per_path * scratch.reached[v, TWO]
-        out[j, o + 22] = scratch.reached[v, TWO_PATHS]
-        out[j, o + 23] = scales.per_path * scratch.reached[v, THREE]
-        out[j, o + 24] = scratch.reached[v, THREE_PATHS]
+                out[j, o + MET_BACK] = 1.0
+                out[j, o + AGE_BACK] = age * scales.per_time
+                out[j, o + LAST_TO_REACH_SOURCE] = 1.0 if tables.partner[u, IN] == v else 0.0
+        out[j, o + NEXT_OF_SOURCE] = 1.0 if v == next_of_source else 0.0
+        out[j, o + NEXT_OF_ANYONE] = 1.0 if v == next_of_anyone else 0.0
+        out[j, o + ITSELF] = 1.0 if u == v else 0.0
+        out[j, o + TWO_SUM] = scales.per_path * scratch.reached[v, TWO]
+        out[j, o + TWO_NUMBER] = scratch.reached[v, TWO_PATHS]
+        out[j, o + THREE_SUM] = scales.per_path * scratch.reached[v, THREE]
+        out[j, o + THREE_NUMBER] = scratch.reached[v, THREE_PATHS]
 
 
 @compiled

@@ -17,6 +17,7 @@ from keat.state.pair_table import slot_of
 Array = npt.NDArray[Any]
 OUT, IN = 0, 1  # roles of a node: source, destination
 NONE = -1
+SPANS = (2.0, 5.0, 20.0)  # events that a running share of a node's events looks back on
 PAIRS, EVENTS, NOW = 0, 1, 2  # places in `clock`
 RETURNS, FIRSTS = 0, 1  # places in `rate` of a node as a source …
 STICKY, NOVEL, SAME = 2, 3, 4  # … and as a destination
@@ -35,9 +36,12 @@ class Tables(NamedTuple):
     pair_last: Array  # (P,) int64: time of the last meeting
     pair_gap: Array  # (P,) int64: between the last two, or -1
     pair_count: Array  # (P,) int32
+    pair_number: Array  # (P, 2) int32: events of the source, and of the destination, at the last meeting
+    pair_weights: Array  # (P, 2, 3) float32: running shares of their events, as of the last meeting
     pair_next: Array  # (P,) int32: where the source went after the last meeting, or -1
     # nodes; an axis of 2 is the role
     sums: Array  # (n, 2, M) float32, as of `last`
+    first_sums: Array  # (n, M) float32: of events to it that were first meetings, as of `last` there
     last: Array  # (n, 2) int64
     counts: Array  # (n, 2) int32: events
     distinct: Array  # (n, 2) int32: partners
@@ -72,8 +76,11 @@ def empty_tables(num_nodes: int, widths: npt.NDArray[np.float64], ring: int) -> 
         "pair_last": ((), np.int64),
         "pair_gap": ((), np.int64),
         "pair_count": ((), np.int32),
+        "pair_number": ((2,), np.int32),
+        "pair_weights": ((2, len(SPANS)), np.float32),
         "pair_next": ((), np.int32),
         "sums": ((2, kernels), np.float32),
+        "first_sums": ((kernels,), np.float32),
         "last": ((2,), np.int64),
         "counts": ((2,), np.int32),
         "distinct": ((2,), np.int32),
