@@ -199,9 +199,9 @@ def measure(path: Path, features: int, quick: bool, threads: int) -> dict[str, A
     say(f"sampling: batches of {BATCH} on {sides.stream.name}, {threads} thread(s) …")
     sampled = sampling(sides, 5 if quick else 20)
     say("training …")
-    trained = training(sides, 4 if quick else 15)
+    trained = training(sides, 3 if quick else 15)
     say("evaluation …")
-    asked = evaluation(sides, 3 if quick else 10)
+    asked = evaluation(sides, 2 if quick else 10)
     overhead = {reading: ratio(trained, reading, "keat") - 1 for reading in READINGS}
     asked_overhead = {reading: ratio(asked, reading, "keat") - 1 for reading in READINGS}
     default = DyGFormerConfig().reading
