@@ -67,9 +67,6 @@ class PlainPast:
         ):
             for width, value in zip(self.widths, self.sums(src, dst, now), strict=True):
                 told[f"{name}, over {width:g}"] = value
-        firsts = [next(t for a, b, t in self.events if (a, b) == (w, v)) for w in set(at_candidate)]
-        for width in self.widths:
-            told[f"first meetings of the candidate, over {width:g}"] = kernel_sum(firsts, now, width)
         for whose, partners, other in (("source", by_source, v), ("candidate", at_candidate, u)):
             since = partners[::-1].index(other) if other in partners else math.inf
             told[f"the {whose}'s events since the last meeting"] = since

@@ -45,7 +45,6 @@ PAIR_SUMS = {
     "from the candidate": SUM,
     "share of the source's events": SHARE,
     "share of the candidate's events": SHARE,
-    "first meetings of the candidate": SUM,
 }
 PAIR_SINGLE: dict[str, Scale] = {
     "met before": FLAG,
@@ -115,7 +114,6 @@ GROUPS: dict[str, tuple[str, ...]] = {  # what belongs together, for explanation
     "the candidate's activity": (
         "to the candidate",
         "from the candidate",
-        "first meetings of the candidate",
         "age of the candidate's last event",
         "age of the candidate's last event as a source",
         "events since the candidate's last",

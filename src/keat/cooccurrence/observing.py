@@ -59,12 +59,11 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
         _move(tables.rate[v], NOVEL, new, tables.counts[v, IN])
         _move(tables.rate[v], SAME, tables.partner[v, IN] == u, tables.counts[v, IN])
 
-    _add(tables.pair_sums[row], tables.rates, now - tables.pair_last[row], 1.0)
-    _add(tables.first_sums[v], tables.rates, now - tables.last[v, IN], new)
+    _add(tables.pair_sums[row], tables.rates, now - tables.pair_last[row])
     tables.pair_last[row] = now
     tables.pair_count[row] += 1
     for node, other, role in ((u, v, OUT), (v, u, IN)):
-        _add(tables.sums[node, role], tables.rates, now - tables.last[node, role], 1.0)
+        _add(tables.sums[node, role], tables.rates, now - tables.last[node, role])
         tables.last[node, role] = now
         tables.counts[node, role] += 1
         tables.distinct[node, role] += new
@@ -82,10 +81,10 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
 
 
 @compiled
-def _add(sums: Array, rates: Array, gap: int, more: float) -> None:
-    """Fade what there is and add to it. (Before the first event there is nothing to fade.)"""
+def _add(sums: Array, rates: Array, gap: int) -> None:
+    """Fade what there is and add one. (Before the first event there is nothing to fade.)"""
     for m in range(len(rates)):
-        sums[m] = sums[m] * math.exp(-gap * rates[m]) + more
+        sums[m] = sums[m] * math.exp(-gap * rates[m]) + 1.0
 
 
 @compiled

@@ -151,7 +151,7 @@ def _read_pairs(
     next_of_anyone = tables.successor[before] if before != NONE else NONE
     had_out, had_in = counts[u, OUT] > 0, counts[u, IN] > 0
     unranked = np.float32(1.0 / (tables.ring.shape[2] + 1))
-    o = 7 * kernels
+    o = 6 * kernels
     for j in range(out.shape[0]):
         v = candidates[first + j]
         for k in range(out.shape[1]):
@@ -165,9 +165,7 @@ def _read_pairs(
         if counts[v, IN] > 0:
             age = now - last[v, IN]
             for m in range(kernels):
-                psi = _psi(age * rates[m])
-                out[j, 2 * kernels + m] = tables.sums[v, IN, m] * psi
-                out[j, 6 * kernels + m] = tables.first_sums[v, m] * psi
+                out[j, 2 * kernels + m] = tables.sums[v, IN, m] * _psi(age * rates[m])
             out[j, o + CANDIDATE_AGE] = age * scales.per_time
             out[j, o + EVENTS_SINCE] = tables.clock[EVENTS] - tables.last_number[v]
             out[j, o + EVENTS_TO], out[j, o + SOURCES] = counts[v, IN], tables.distinct[v, IN]

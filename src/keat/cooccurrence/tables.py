@@ -41,7 +41,6 @@ class Tables(NamedTuple):
     pair_next: Array  # (P,) int32: where the source went after the last meeting, or -1
     # nodes; an axis of 2 is the role
     sums: Array  # (n, 2, M) float32, as of `last`
-    first_sums: Array  # (n, M) float32: of events to it that were first meetings, as of `last` there
     last: Array  # (n, 2) int64
     counts: Array  # (n, 2) int32: events
     distinct: Array  # (n, 2) int32: partners
@@ -80,7 +79,6 @@ def empty_tables(num_nodes: int, widths: npt.NDArray[np.float64], ring: int) -> 
         "pair_weights": ((2, len(SPANS)), np.float32),
         "pair_next": ((), np.int32),
         "sums": ((2, kernels), np.float32),
-        "first_sums": ((kernels,), np.float32),
         "last": ((2,), np.int64),
         "counts": ((2,), np.int32),
         "distinct": ((2,), np.int32),
