@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.kernel_study import commit, interval, read, spread
+from benchmarks.ledgers import commit, interval, read, spread
 from keat.bandwidth import estimate_sigma
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.dgraphfin_generator import TYPES, ContactsConfig, ContactsTruth, write_dgraphfin

@@ -26,7 +26,7 @@ import torch
 from pyarrow.csv import ReadOptions, read_csv
 
 import keat
-from benchmarks.kernel_study import commit, interval, read, spread
+from benchmarks.ledgers import commit, interval, read, spread
 from keat.datasets.loading import Dataset
 from keat.models.registry import create_label_model
 from keat.tasks.label_making import label_events_by_node

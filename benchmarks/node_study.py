@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 import keat
-from benchmarks.kernel_study import commit, interval, read, spread
+from benchmarks.ledgers import commit, interval, read, spread
 from keat.datasets.loading import Dataset
 from keat.models.registry import NODE_MODELS
 from keat.tasks.label_making import label_by_period
