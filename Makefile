@@ -32,6 +32,9 @@ bench: $(READY)  ## The quick version of every benchmark
 	@$(BIN)/python -m benchmarks.read_parquet --quick
 	@$(BIN)/python -m benchmarks.payments --quick
 	@$(BIN)/python -m benchmarks.heuristics --quick
+	@$(BIN)/python -m benchmarks.tgn --quick
+	@$(BIN)/python -m benchmarks.rank --quick
+	@$(BIN)/python -m benchmarks.dygformer --quick
 
 clean:  ## Remove the environment and everything that was made
 	rm -rf $(VENV) keat-out build dist .pytest_cache .mypy_cache .ruff_cache .coverage
