@@ -87,9 +87,9 @@ class KeatRank(LearnedLinkModel):
     # -- scores ----------------------------------------------------------------------------------------
 
     def score(self, queries: Queries) -> Tensor:
-        return torch.cat(
-            [self._logits(self.past.read(p.src, p.t, p.candidates)) for p in self._parts(queries)]
-        )
+        with torch.set_grad_enabled(self.training and torch.is_grad_enabled()):
+            parts = self._parts(queries)
+            return torch.cat([self._logits(self.past.read(p.src, p.t, p.candidates)) for p in parts])
 
     def score_in_turn(self, queries: Sequence[Queries], events: EventStream) -> list[Tensor]:
         merged, places = _merged(queries)
