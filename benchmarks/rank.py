@@ -57,8 +57,8 @@ def growth(stream: EventStream, scored_blocks: int, rounds: int) -> dict[str, fl
         "read_per_second": asked / reading,
         "scored_per_second": asked / statistics.median(scoring),
         "nodes": stream.num_nodes,
-        "pairs": len(state["pair"]),
-        "bytes_per_pair": size / len(state["pair"]),
+        "pairs": len(state["pairs.key"]),
+        "bytes_per_pair": size / len(state["pairs.key"]),
     }
 
 

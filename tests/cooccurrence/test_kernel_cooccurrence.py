@@ -119,7 +119,7 @@ def test_memory_follows_pairs_and_nodes_grow() -> None:
     past = KernelCooccurrence(2, SIGMA, WIDTHS)
     many = np.resize(np.array([0, 1], dtype=np.int32), 300_000)
     past.observe(many, 1 - many, np.arange(300_000))
-    assert len(past.tables.pair) < 200_000
+    assert len(past.tables.pairs) < 200_000
     assert past.tables.clock[0] == 2
     strangers = past.read(np.array([500], np.int32), np.array([300_000]), np.array([900], np.int32))
     assert math.isfinite(strangers.pair.sum().item())

@@ -18,6 +18,7 @@ from keat.cooccurrence.tables import (
     SPANS,
     STICKY,
     Array,
+    Record,
     Tables,
     pair_key,
 )
@@ -40,44 +41,52 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
     slot = slot_of(tables.keys, key)
     new = tables.keys[slot] == NONE
     if new:
-        row = tables.clock[PAIRS]
+        tables.keys[slot], tables.rows[slot] = key, tables.clock[PAIRS]
         tables.clock[PAIRS] += 1
-        tables.keys[slot], tables.rows[slot], tables.pair[row] = key, row, key
-    else:
-        row = tables.rows[slot]
-        tables.pair_gap[row] = now - tables.pair_last[row]
+    row = tables.rows[slot]
+    pair, source, destination = tables.pairs[row], tables.nodes[u], tables.nodes[v]
 
-    before = tables.partner[u, OUT]  # where u was
+    before = source.partner[OUT]  # where u was
     if before != NONE:
-        _move(tables.rate[u], RETURNS, before == v, tables.counts[u, OUT])
-        _move(tables.rate[u], FIRSTS, new, tables.counts[u, OUT])
-        _move(tables.rate[before], STICKY, before == v, tables.counts[before, IN])
-        tables.pair_next[tables.last_pair[u]] = v
+        left = tables.nodes[before]
+        _move(source.habits, RETURNS, before == v, source.count[OUT])
+        _move(source.habits, FIRSTS, new, source.count[OUT])
+        _move(left.habits, STICKY, before == v, left.count[IN])
+        tables.pairs[source.last_pair].next = v
         if before != v:
-            tables.successor[before] = v
-    if tables.counts[v, IN] > 0:
-        _move(tables.rate[v], NOVEL, new, tables.counts[v, IN])
-        _move(tables.rate[v], SAME, tables.partner[v, IN] == u, tables.counts[v, IN])
+            left.successor = v
+    if destination.count[IN] > 0:
+        _move(destination.habits, NOVEL, new, destination.count[IN])
+        _move(destination.habits, SAME, destination.partner[IN] == u, destination.count[IN])
 
-    _add(tables.pair_sums[row], tables.rates, now - tables.pair_last[row])
-    tables.pair_last[row] = now
-    tables.pair_count[row] += 1
-    for node, other, role in ((u, v, OUT), (v, u, IN)):
-        _add(tables.sums[node, role], tables.rates, now - tables.last[node, role])
-        tables.last[node, role] = now
-        tables.counts[node, role] += 1
-        tables.distinct[node, role] += new
-        tables.partner[node, role] = other
-        _to_front(tables.ring[node, role], tables.ring_time[node, role], other, now)
-        passed = tables.counts[node, role] - tables.pair_number[row, role]
-        for k in range(len(SPANS)):
-            faded = tables.pair_weights[row, role, k] * (1.0 - 1.0 / SPANS[k]) ** passed
-            tables.pair_weights[row, role, k] = faded + 1.0 / SPANS[k]
-        tables.pair_number[row, role] = tables.counts[node, role]
-    tables.last_pair[u] = row
-    tables.last_number[v] = tables.clock[EVENTS]
+    if new:
+        pair.key = key
+    else:
+        pair.gap = now - pair.last
+    _add(pair.sums, tables.rates, now - pair.last)
+    pair.last = now
+    pair.count += 1
+    _take_part(source, OUT, v, now, new, pair, tables.rates)
+    _take_part(destination, IN, u, now, new, pair, tables.rates)
+    source.last_pair = row
+    destination.number = tables.clock[EVENTS]
     tables.clock[EVENTS] += 1
     tables.clock[NOW] = now
+
+
+@compiled
+def _take_part(node: Record, role: int, other: int, now: int, new: bool, pair: Record, rates: Array) -> None:
+    _add(node.sums[role], rates, now - node.last[role])
+    node.last[role] = now
+    node.count[role] += 1
+    node.distinct[role] += new
+    node.partner[role] = other
+    _to_front(node.ring[role], node.ring_time[role], other, now)
+    passed = node.count[role] - pair.number[role]
+    for k in range(len(SPANS)):
+        faded = pair.weights[role, k] * (1.0 - 1.0 / SPANS[k]) ** passed
+        pair.weights[role, k] = faded + 1.0 / SPANS[k]
+    pair.number[role] = node.count[role]
 
 
 @compiled
@@ -88,8 +97,8 @@ def _add(sums: Array, rates: Array, gap: int) -> None:
 
 
 @compiled
-def _move(rates: Array, place: int, happened: bool, events: int) -> None:
-    rates[place] += max(STEP, 1.0 / (events + 2.0)) * (happened - rates[place])
+def _move(habits: Array, place: int, happened: bool, events: int) -> None:
+    habits[place] += max(STEP, 1.0 / (events + 2.0)) * (happened - habits[place])
 
 
 @compiled

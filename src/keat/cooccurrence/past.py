@@ -16,16 +16,7 @@ from keat.cooccurrence.observing import observe
 from keat.cooccurrence.pair_term import Numbers
 from keat.cooccurrence.paths import most_reached
 from keat.cooccurrence.reading import Events, Questions, Scales, Scratch, read_in_turn
-from keat.cooccurrence.tables import (
-    IN,
-    NODE_FIELDS,
-    NOW,
-    PAIR_FIELDS,
-    PAIRS,
-    empty_tables,
-    indexed,
-    with_room,
-)
+from keat.cooccurrence.tables import IN, NOW, PAIRS, empty_tables, indexed, with_room
 from keat.cooccurrence.widths import geometric_widths
 
 Ids = npt.NDArray[np.int32]
@@ -70,7 +61,7 @@ class KernelCooccurrence:
 
     def _make_scratch(self) -> None:
         """What reading marks and wipes for each question."""
-        nodes = len(self.tables.last)
+        nodes = len(self.tables.nodes)
         self._scratch = Scratch(
             rank=np.zeros(nodes, dtype=np.int32),
             reached=np.zeros((nodes, 4), dtype=np.float32),
@@ -79,9 +70,9 @@ class KernelCooccurrence:
 
     def make_room(self, nodes: int, pairs: int = 0) -> None:
         """For nodes up to this many, and this many new pairs."""
-        had = len(self.tables.last)
+        had = len(self.tables.nodes)
         self.tables = with_room(self.tables, nodes, int(self.tables.clock[PAIRS]) + pairs)
-        if len(self.tables.last) > had:
+        if len(self.tables.nodes) > had:
             self._make_scratch()
 
     # -- state -----------------------------------------------------------------------------------------
@@ -99,19 +90,27 @@ class KernelCooccurrence:
 
     def destinations(self) -> Ids:
         """Nodes that have been destinations."""
-        return np.flatnonzero(self.tables.counts[:, IN]).astype(np.int32)
+        return np.flatnonzero(self.tables.nodes["count"][:, IN]).astype(np.int32)
 
     def state(self) -> dict[str, Tensor]:
-        """Everything remembered; the hash table is made anew from the pairs."""
-        pairs = int(self.tables.clock[PAIRS])
-        kept = {name: getattr(self.tables, name) for name in ("clock", *NODE_FIELDS)}
-        kept |= {name: getattr(self.tables, name)[:pairs] for name in PAIR_FIELDS}
-        return {name: torch.from_numpy(array.copy()) for name, array in kept.items()}
+        """Everything remembered, field by field; the hash table is made anew from the pairs."""
+        tables = self.tables
+        kept = {"clock": tables.clock.copy()}
+        for name, records in (("pairs", tables.pairs[: tables.clock[PAIRS]]), ("nodes", tables.nodes)):
+            kept |= {f"{name}.{field}": records[field].copy() for field in records.dtype.names or ()}
+        return {name: torch.from_numpy(array) for name, array in kept.items()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
-        arrays = {name: tensor.cpu().numpy().copy() for name, tensor in state.items()}
-        slots = 1 << max(10, int(2 * len(arrays["pair"])).bit_length())
-        self.tables = indexed(self.tables._replace(**arrays), slots)
+        records = {}
+        for name in ("pairs", "nodes"):
+            fields = {field: state[f"{name}.{field}"] for field in getattr(self.tables, name).dtype.names}
+            length = len(next(iter(fields.values())))
+            records[name] = np.zeros(length, dtype=getattr(self.tables, name).dtype)
+            for field, tensor in fields.items():
+                records[name][field] = tensor.cpu().numpy()
+        slots = 1 << max(10, (2 * len(records["pairs"])).bit_length())
+        tables = self.tables._replace(clock=state["clock"].cpu().numpy().copy(), **records)
+        self.tables = indexed(tables, slots)
         self._make_scratch()
 
     # -- reading ---------------------------------------------------------------------------------------

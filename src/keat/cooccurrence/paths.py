@@ -30,26 +30,26 @@ def walk(tables: Tables, u: int, now: int, rate: float, fanout: int, reached: Ar
     length = 0
     for role in (OUT, IN):
         for a in range(fanout):
-            d = tables.ring[u, role, a]
+            d = tables.nodes[u].ring[role, a]
             if d == NONE:
                 break
-            leg = math.exp(-(now - tables.ring_time[u, role, a]) * rate)
+            leg = math.exp(-(now - tables.nodes[u].ring_time[role, a]) * rate)
             for role_of_d in (OUT, IN):
                 for b in range(fanout):
-                    w = tables.ring[d, role_of_d, b]
+                    w = tables.nodes[d].ring[role_of_d, b]
                     if w == NONE:
                         break
                     if w == u:
                         continue
-                    legs = leg * math.exp(-(now - tables.ring_time[d, role_of_d, b]) * rate)
+                    legs = leg * math.exp(-(now - tables.nodes[d].ring_time[role_of_d, b]) * rate)
                     length = _reach(reached, trail, length, w, TWO, legs)
                     if role == OUT and role_of_d == IN:
                         for c in range(fanout):
-                            v = tables.ring[w, OUT, c]
+                            v = tables.nodes[w].ring[OUT, c]
                             if v == NONE:
                                 break
                             if v != d:
-                                path = legs * math.exp(-(now - tables.ring_time[w, OUT, c]) * rate)
+                                path = legs * math.exp(-(now - tables.nodes[w].ring_time[OUT, c]) * rate)
                                 length = _reach(reached, trail, length, v, THREE, path)
     return length
 

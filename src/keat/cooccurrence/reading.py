@@ -98,38 +98,37 @@ def read_in_turn(
             event += 1
         observe(tables, events.src, events.dst, events.t, first, event)
         _read_source(tables, u, now, of_source[i], scales)
-        _mark_ranks(tables.ring, u, scratch.rank, 1)
+        _mark_ranks(tables.nodes[u].ring, scratch.rank, 1)
         length = walk(tables, u, now, scales.hop_rate, scales.fanout, scratch.reached, scratch.trail)
         first = i * questions.step
         _read_pairs(tables, u, now, questions.candidates, first, of_source[i], of_pair[i], scratch, scales)
         wipe(scratch.reached, scratch.trail, length)
-        _mark_ranks(tables.ring, u, scratch.rank, 0)
+        _mark_ranks(tables.nodes[u].ring, scratch.rank, 0)
     return event
 
 
 @compiled
-def _mark_ranks(ring: Array, u: int, rank: Array, mark: int) -> None:
-    for k in range(ring.shape[2]):
-        if ring[u, OUT, k] == NONE:
+def _mark_ranks(ring: Array, rank: Array, mark: int) -> None:
+    for k in range(ring.shape[1]):
+        if ring[OUT, k] == NONE:
             break
-        rank[ring[u, OUT, k]] = mark * (k + 1)
+        rank[ring[OUT, k]] = mark * (k + 1)
 
 
 @compiled
 def _read_source(tables: Tables, u: int, now: int, out: Array, scales: Scales) -> None:
-    kernels = len(tables.rates)
+    rates, kernels, source = tables.rates, len(tables.rates), tables.nodes[u]
     out[:] = 0.0
     for role in (OUT, IN):
         out[2 * kernels + role] = NEVER
-        if tables.counts[u, role] > 0:
-            age = now - tables.last[u, role]
+        if source.count[role] > 0:
+            age = now - source.last[role]
             for m in range(kernels):
-                out[role * kernels + m] = tables.sums[u, role, m] * _psi(age * tables.rates[m])
+                out[role * kernels + m] = source.sums[role, m] * _psi(age * rates[m])
             out[2 * kernels + role] = age * scales.per_time
     o = 2 * kernels + 2
-    out[o], out[o + 1] = tables.counts[u, OUT], tables.counts[u, IN]
-    out[o + 2] = tables.distinct[u, OUT]
-    out[o + 3], out[o + 4] = tables.rate[u, RETURNS], tables.rate[u, FIRSTS]
+    out[o], out[o + 1], out[o + 2] = source.count[OUT], source.count[IN], source.distinct[OUT]
+    out[o + 3], out[o + 4] = source.habits[RETURNS], source.habits[FIRSTS]
 
 
 @compiled
@@ -139,73 +138,77 @@ def _read_pairs(
     now: int,
     candidates: Array,
     first: int,
-    source: Array,
+    of_source: Array,
     out: Array,
     scratch: Scratch,
     scales: Scales,
 ) -> None:
     """One long loop: a call for each candidate would cost more than what it does."""
-    rates, kernels, counts, last = tables.rates, len(tables.rates), tables.counts, tables.last
-    before = tables.partner[u, OUT]
-    next_of_source = tables.pair_next[tables.last_pair[u]] if before != NONE else NONE
-    next_of_anyone = tables.successor[before] if before != NONE else NONE
-    had_out, had_in = counts[u, OUT] > 0, counts[u, IN] > 0
-    unranked = np.float32(1.0 / (tables.ring.shape[2] + 1))
+    rates, kernels, nodes, pairs = tables.rates, len(tables.rates), tables.nodes, tables.pairs
+    source = nodes[u]
+    before = source.partner[OUT]
+    next_of_source = pairs[source.last_pair].next if before != NONE else NONE
+    next_of_anyone = nodes[before].successor if before != NONE else NONE
+    unranked = np.float32(1.0 / (source.ring.shape[1] + 1))
     o = 6 * kernels
     for j in range(out.shape[0]):
         v = candidates[first + j]
+        candidate = nodes[v]
         for k in range(out.shape[1]):
             out[j, k] = 0.0
-        out[j, o + AGE] = out[j, o + GAP] = out[j, o + SINCE_MEETING[OUT]] = out[
-            j, o + SINCE_MEETING[IN]
-        ] = out[j, o + AGE_BACK] = NEVER
+        out[j, o + AGE] = out[j, o + GAP] = out[j, o + AGE_BACK] = NEVER
+        out[j, o + SINCE_MEETING[OUT]] = out[j, o + SINCE_MEETING[IN]] = NEVER
         out[j, o + CANDIDATE_AGE] = out[j, o + CANDIDATE_AGE_OUT] = out[j, o + EVENTS_SINCE] = NEVER
-        out[j, o + RETURNING], out[j, o + NEW_ONES] = tables.rate[v, STICKY], tables.rate[v, NOVEL]
-        out[j, o + SAME_AGAIN] = tables.rate[v, SAME]
-        if counts[v, IN] > 0:
-            age = now - last[v, IN]
+        out[j, o + RETURNING] = candidate.habits[STICKY]
+        out[j, o + NEW_ONES] = candidate.habits[NOVEL]
+        out[j, o + SAME_AGAIN] = candidate.habits[SAME]
+        if candidate.count[IN] > 0:
+            age = now - candidate.last[IN]
             for m in range(kernels):
-                out[j, 2 * kernels + m] = tables.sums[v, IN, m] * _psi(age * rates[m])
+                out[j, 2 * kernels + m] = candidate.sums[IN, m] * _psi(age * rates[m])
             out[j, o + CANDIDATE_AGE] = age * scales.per_time
-            out[j, o + EVENTS_SINCE] = tables.clock[EVENTS] - tables.last_number[v]
-            out[j, o + EVENTS_TO], out[j, o + SOURCES] = counts[v, IN], tables.distinct[v, IN]
-            out[j, o + LAST_REACHED_BY] = 1.0 if tables.partner[v, IN] == u else 0.0
-            # Most candidates have never met the source: no row, and nothing more to read.
-            row = row_of(tables.keys, tables.rows, u, v) if had_out else NONE
+            out[j, o + EVENTS_SINCE] = tables.clock[EVENTS] - candidate.number
+            out[j, o + EVENTS_TO] = candidate.count[IN]
+            out[j, o + SOURCES] = candidate.distinct[IN]
+            out[j, o + LAST_REACHED_BY] = 1.0 if candidate.partner[IN] == u else 0.0
+            # Most candidates have never met the source: no record, and nothing more to read.
+            row = row_of(tables.keys, tables.rows, u, v) if source.count[OUT] > 0 else NONE
             if row != NONE:
-                age, gap = now - tables.pair_last[row], tables.pair_gap[row]
+                pair = pairs[row]
+                age, gap = now - pair.last, pair.gap
                 for m in range(kernels):
-                    met = tables.pair_sums[row, m] * _psi(age * rates[m])
+                    met = pair.sums[m] * _psi(age * rates[m])
                     out[j, m] = met
-                    out[j, 4 * kernels + m] = met / (source[m] + TINY)
+                    out[j, 4 * kernels + m] = met / (of_source[m] + TINY)
                     out[j, 5 * kernels + m] = met / (out[j, 2 * kernels + m] + TINY)
                 out[j, o + MET] = 1.0
                 rank = scratch.rank[v]
                 out[j, o + RANK] = np.float32(1.0) / rank if rank > 0 else unranked
-                out[j, o + MEETINGS] = tables.pair_count[row]
+                out[j, o + MEETINGS] = pair.count
                 out[j, o + AGE] = age * scales.per_time
                 if gap != NONE:
                     out[j, o + GAP] = gap * scales.per_time
                     out[j, o + AGE_TO_GAP] = scales.per_ratio * (age + 1.0) / (gap + 1.0)
                 for role in (OUT, IN):
-                    passed = counts[u if role == OUT else v, role] - tables.pair_number[row, role]
+                    passed = (source if role == OUT else candidate).count[role] - pair.number[role]
                     out[j, o + SINCE_MEETING[role]] = passed
                     for k in range(len(SPANS)):
-                        share = tables.pair_weights[row, role, k]
-                        out[j, o + SINCE_MEETING[role] + 1 + k] = share * (1.0 - 1.0 / SPANS[k]) ** passed
-        if counts[v, OUT] > 0:
-            age = now - last[v, OUT]
+                        weight = pair.weights[role, k] * (1.0 - 1.0 / SPANS[k]) ** passed
+                        out[j, o + SINCE_MEETING[role] + 1 + k] = weight
+        if candidate.count[OUT] > 0:
+            age = now - candidate.last[OUT]
             for m in range(kernels):
-                out[j, 3 * kernels + m] = tables.sums[v, OUT, m] * _psi(age * rates[m])
+                out[j, 3 * kernels + m] = candidate.sums[OUT, m] * _psi(age * rates[m])
             out[j, o + CANDIDATE_AGE_OUT] = age * scales.per_time
-            row = row_of(tables.keys, tables.rows, v, u) if had_in else NONE
+            row = row_of(tables.keys, tables.rows, v, u) if source.count[IN] > 0 else NONE
             if row != NONE:
-                age = now - tables.pair_last[row]
+                pair = pairs[row]
+                age = now - pair.last
                 for m in range(kernels):
-                    out[j, kernels + m] = tables.pair_sums[row, m] * _psi(age * rates[m])
+                    out[j, kernels + m] = pair.sums[m] * _psi(age * rates[m])
                 out[j, o + MET_BACK] = 1.0
                 out[j, o + AGE_BACK] = age * scales.per_time
-                out[j, o + LAST_TO_REACH_SOURCE] = 1.0 if tables.partner[u, IN] == v else 0.0
+                out[j, o + LAST_TO_REACH_SOURCE] = 1.0 if source.partner[IN] == v else 0.0
         out[j, o + NEXT_OF_SOURCE] = 1.0 if v == next_of_source else 0.0
         out[j, o + NEXT_OF_ANYONE] = 1.0 if v == next_of_anyone else 0.0
         out[j, o + ITSELF] = 1.0 if u == v else 0.0
