@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from dygformer_reference import Reference, as_multihead
+from pair_by_pair import Reference, as_multihead
 from torch import Tensor
 
 from keat.errors import InputError, KeatError
