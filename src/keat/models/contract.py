@@ -126,7 +126,7 @@ class NodeModel(ABC):
         """Forget every event and label; learned parameters stay."""
 
 
-class LearnedModel(nn.Module):
+class LearnedModel(nn.Module, ABC):
     """What training and checkpoints need of a model with parameters, beside its contract.
 
     All are built alike: (num_nodes, feature_dim, σ, configuration).
@@ -141,12 +141,13 @@ class LearnedModel(nn.Module):
     def reserve(self, events: int) -> None:
         """Make room at once where the number of events to come is known; to be overridden if it helps."""
 
+    @abstractmethod
     def stream_state(self) -> dict[str, Tensor]:
         """Everything remembered of the stream, for a checkpoint; parameters are kept apart."""
-        raise NotImplementedError
 
+    @abstractmethod
     def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        raise NotImplementedError
+        """Remember what `stream_state` gave."""
 
 
 class LearnedLinkModel(LearnedModel, LinkModel):
