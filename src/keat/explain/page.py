@@ -17,6 +17,7 @@ from keat.explain.explanation import Explanation
 from keat.explain.page_charts import deletion, sweeps
 from keat.explain.page_tables import choices, table
 from keat.explain.wording import ago, moment, signed
+from keat.report.style import base_style
 
 LOGITS = {
     "edge": "The logit of an event is node + ψ·edge",
@@ -41,7 +42,7 @@ def page(x: Explanation) -> str:
     template = Template((assets / "page.html").read_text(encoding="utf-8"))
     return template.substitute(
         title=escape(f"{x.source} → {x.destination}: {signed(x.score, plus=False)}"),
-        style=(assets / "page.css").read_text(encoding="utf-8"),
+        style=base_style() + (assets / "page.css").read_text(encoding="utf-8"),
         script=(assets / "page.js").read_text(encoding="utf-8"),
         pieces=json.dumps(pieces).replace("</", "<\\/"),
         eyebrow=escape(model_line(x)),

@@ -8,9 +8,7 @@ from html import escape
 import numpy as np
 
 from keat.explain.explanation import End, Explanation
-from keat.explain.svg import Line, by_recency, chart
-
-BLUE, VERMILION, GREY = "#0072b2", "#d55e00", "#8c959f"
+from keat.report.svg import BLUE, GREY, VERMILION, Line, by_recency, chart
 
 
 def sweeps(x: Explanation, end: End, labels: Sequence[str]) -> str:
@@ -36,7 +34,7 @@ def sweeps(x: Explanation, end: End, labels: Sequence[str]) -> str:
         what = f"Attention of {end.node} to each past event over its age, {title}"
         panels.append(f"<figure>{chart(title, lines, ticks, 0.0, top * 1.05, what)}</figure>")
     heading = escape(f"Attention of {end.role} {end.node} over age")
-    return f'<h3 class="hint">{heading}</h3><div class="panels">{"".join(panels)}</div>'
+    return f'<h3 class="hint">{heading}</h3><div class="panels by-recency">{"".join(panels)}</div>'
 
 
 def deletion(x: Explanation) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 from keat.explain.explanation import End, Explanation
 from keat.explain.page import counterfactual, facts_line, model_line
 from keat.explain.page_tables import LOGIT_PARTS, logit_parts
-from keat.explain.svg import by_recency
 from keat.explain.wording import ago, signed
 from keat.report.plots import BLUE, GREEN, pyplot
+from keat.report.svg import by_recency
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -60,11 +60,11 @@ function curve(which, phi, chosen) {
   const ticks = data.labels.map((l, g) => g % every ? "" :
     `<text x="${x(g)}" y="182" text-anchor="middle">${l}</text>`).join("");
   byId("curve").innerHTML = `<line class="axis" x1="46" y1="160" x2="470" y2="160"/>${ticks}
-    <line x1="46" x2="470" y1="${y(before.score)}" y2="${y(before.score)}" stroke="#8c959f" stroke-dasharray="4 4"/>
+    <line x1="46" x2="470" y1="${y(before.score)}" y2="${y(before.score)}" stroke="var(--grey)" stroke-dasharray="4 4"/>
     <text x="40" y="${y(high - room) + 4}" text-anchor="end">${plain(high - room).slice(0, 6)}</text>
     <text x="40" y="${y(low + room) + 4}" text-anchor="end">${plain(low + room).slice(0, 6)}</text>
-    <path d="${path}" fill="none" stroke="#0072b2" stroke-width="2"/>` + (chosen < 0 ? "" :
-    `<circle cx="${x(chosen)}" cy="${y(scores[chosen])}" r="6" fill="#d55e00" stroke="#fff" stroke-width="2"/>`);
+    <path d="${path}" fill="none" stroke="var(--blue)" stroke-width="2"/>` + (chosen < 0 ? "" :
+    `<circle cx="${x(chosen)}" cy="${y(scores[chosen])}" r="6" fill="var(--vermilion)" stroke="var(--paper)" stroke-width="2"/>`);
 }
 
 function update() {

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (  # of the shared style, which has two of each
+    f"var(--{name})" for name in ("blue", "vermilion", "green", "orange", "purple", "sky", "grey")
+)
 WIDTH, HEIGHT = 320, 220
 LEFT, RIGHT, TOP, BOTTOM = 40, 44, 26, 36
 TEXT = 11  # height of a label
