@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from every_model import EVERY_MODEL, create
 from keat.errors import UnknownNameError
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
@@ -42,7 +43,7 @@ def scores_at(model: LinkModel, stream: EventStream, time: int) -> torch.Tensor:
 
 
 @pytest.mark.filterwarnings("ignore:Gaps between events give no time scale")
-@pytest.mark.parametrize("name", LINK_MODELS)
+@pytest.mark.parametrize("name", EVERY_MODEL)
 @settings(max_examples=25)
 @given(
     seed=st.integers(0, 10_000), time=st.integers(1, 60), how=st.sampled_from(["permute", "replace", "drop"])
@@ -64,14 +65,14 @@ def test_changing_the_future_never_changes_a_score(name: str, seed: int, time: i
         src, dst, t, features = src[:now], dst[:now], t[:now], features[:now]
     changed = EventStream.from_arrays(src, dst, t, features, num_nodes=NODES)
     train = stream[: min(now, len(stream) // 2)]  # what a model may learn from lies before the query
-    first, second = create_link_model(name, train), create_link_model(name, changed[: len(train)])
+    first, second = create(name, train), create(name, changed[: len(train)])
     assert torch.equal(scores_at(first, stream, time), scores_at(second, changed, time))
 
 
-@pytest.mark.parametrize("name", LINK_MODELS)
+@pytest.mark.parametrize("name", EVERY_MODEL)
 def test_scoring_changes_nothing(name: str) -> None:
     stream = make_stream(1)
-    asked, silent = (create_link_model(name, stream[:60]) for _ in range(2))
+    asked, silent = (create(name, stream[:60]) for _ in range(2))
     for block in stream.blocks(10):
         asked.score(queries_at(int(block.t[-1])))
         for model in (asked, silent):
@@ -79,10 +80,10 @@ def test_scoring_changes_nothing(name: str) -> None:
     assert torch.equal(asked.score(queries_at(100)), silent.score(queries_at(100)))
 
 
-@pytest.mark.parametrize("name", LINK_MODELS)
+@pytest.mark.parametrize("name", EVERY_MODEL)
 def test_a_score_depends_on_no_other_query(name: str) -> None:
     stream = make_stream(2)
-    model = create_link_model(name, stream[:60])
+    model = create(name, stream[:60])
     model.observe(stream)
     together = model.score(queries_at(100))
     assert together.shape == (NODES, NODES)
@@ -97,19 +98,19 @@ def test_a_score_depends_on_no_other_query(name: str) -> None:
     torch.testing.assert_close(model.score(own), together)
 
 
-@pytest.mark.parametrize("name", LINK_MODELS)
+@pytest.mark.parametrize("name", EVERY_MODEL)
 def test_reset_forgets_everything(name: str) -> None:
     stream = make_stream(3)
-    used, new = (create_link_model(name, stream[:60]) for _ in range(2))
+    used, new = (create(name, stream[:60]) for _ in range(2))
     used.observe(stream)
     used.reset()
     assert torch.equal(used.score(queries_at(5)), new.score(queries_at(5)))
 
 
-@pytest.mark.parametrize("name", LINK_MODELS)
+@pytest.mark.parametrize("name", EVERY_MODEL)
 def test_nodes_never_seen_before_are_served(name: str) -> None:
     stream = make_stream(4)
-    model = create_link_model(name, stream[:60])
+    model = create(name, stream[:60])
     model.observe(stream)
     stranger = NODES + 1000
     ask = Queries(np.array([0, stranger], np.int32), np.array([99, 99]), np.array([3, stranger], np.int32))
@@ -125,7 +126,7 @@ def test_nodes_never_seen_before_are_served(name: str) -> None:
 @given(seed=st.integers(0, 1000), block=st.integers(1, 130))
 def test_how_the_stream_is_cut_does_not_matter(name: str, seed: int, block: int) -> None:
     stream = make_stream(seed)
-    whole, pieces = (create_link_model(name, stream[:60]) for _ in range(2))
+    whole, pieces = (create(name, stream[:60]) for _ in range(2))
     whole.observe(stream)
     for part in stream.blocks(block):
         pieces.observe(part)

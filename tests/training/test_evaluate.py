@@ -4,19 +4,20 @@ import torch
 from tgb.linkproppred.evaluate import Evaluator
 
 from conftest import FindFile, MakeStream
+from every_model import EVERY_MODEL, create
 from keat.datasets.loading import load
 from keat.errors import KeatError
 from keat.events.splitting import split
 from keat.models.contract import Queries
 from keat.models.heuristics import EdgeBank
-from keat.models.registry import LINK_MODELS, create_link_model
+from keat.models.registry import create_link_model
 from keat.tasks.candidates import SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.making import make_task
 from keat.training.evaluate import evaluate
 
 
-@pytest.mark.parametrize("name", LINK_MODELS)
+@pytest.mark.parametrize("name", EVERY_MODEL)
 def test_ranks_equal_tgbs_loop_over_positives(name: str, random_stream: MakeStream) -> None:
     """One model call and one evaluator call a positive, batches of 50, as TGB's examples do it."""
     stream = random_stream(1, events=1000, times=400)
@@ -24,11 +25,11 @@ def test_ranks_equal_tgbs_loop_over_positives(name: str, random_stream: MakeStre
     history = stream[: parts.test.offset]
     catalogue = np.unique(stream.dst)
     fast = evaluate(
-        create_link_model(name, parts.train),
+        create(name, parts.train),
         LinkRanking(history, SharedCandidates(parts.test, catalogue)),
         refresh=50,
     )
-    model, evaluator, reciprocal = create_link_model(name, parts.train), Evaluator("tgbl-wiki"), []
+    model, evaluator, reciprocal = create(name, parts.train), Evaluator("tgbl-wiki"), []
     for block in history.blocks(200):
         model.observe(block)
     for block in parts.test.blocks(50):
@@ -127,14 +128,14 @@ def test_wikipedia(
         assert result.metrics["hits@10"] == pytest.approx(hits, abs=5e-4)
 
 
-@pytest.mark.parametrize("name", LINK_MODELS)
+@pytest.mark.parametrize("name", EVERY_MODEL)
 def test_asked_in_turn_is_asked_time_by_time(name: str, random_stream: MakeStream) -> None:
     """Whatever shortcut a model takes, every query knows its strict past and nothing else."""
     stream = random_stream(4, events=400, times=150)
     parts = split(stream)
     task = LinkRanking(stream[: parts.test.offset], SharedCandidates(parts.test, np.unique(stream.dst)))
-    fast = evaluate(create_link_model(name, parts.train), task, refresh=1)
-    model, ranks = create_link_model(name, parts.train), []
+    fast = evaluate(create(name, parts.train), task, refresh=1)
+    model, ranks = create(name, parts.train), []
     for block in stream[: parts.test.offset].blocks(200):
         model.observe(block)
     for now in np.unique(parts.test.t):

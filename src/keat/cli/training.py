@@ -97,6 +97,14 @@ def train_command(
             rich_help_panel=_MODEL,
         ),
     ] = None,
+    pair_term: Annotated[
+        str | None,
+        typer.Option(
+            help="kernel: add what source and destination have been to each other to the score of TGN or "
+            "TGAT; none: do not.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
     task: TaskOption = None,
     period: Period = None,
     weight: Weight = None,
@@ -189,7 +197,7 @@ def train_command(
 ) -> None:
     """Train a model, keep the best epoch by validation, and score the test split."""
     from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
-    from keat.models.registry import ARCHITECTURES
+    from keat.models.registry import trains_in_turn
     from keat.tasks.script import TGB_BATCH
     from keat.training.fit import FitConfig
     from keat.training.runs import (
@@ -229,6 +237,7 @@ def train_command(
         time_encoder=time_encoder,
         modulate=modulate,
         messages=messages,
+        pair_term=pair_term,
         **settings_of(model, settings or []),
     )
     labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
@@ -277,7 +286,7 @@ def train_command(
         err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
         raise typer.Exit(130) from None
     asked = task_of(data, "test", task, labels, eval_sample, seed)
-    refresh = 1 if ARCHITECTURES[model].kind.trains_in_turn and not about_nodes else TGB_BATCH
+    refresh = 1 if trains_in_turn(config) and not about_nodes else TGB_BATCH
     test = evaluate_run(folder, data, asked, "test", refresh=refresh, device=device)
     result = best_epoch(folder) | {
         "test": test.metrics,

@@ -24,7 +24,7 @@ from keat.errors import KeatError, unknown_name
 from keat.events.fingerprint import fingerprint
 from keat.experiments.job import Job
 from keat.experiments.ledger import Ledger
-from keat.models.registry import ARCHITECTURES, create_link_model
+from keat.models.registry import create_link_model, trains_in_turn
 from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
@@ -93,7 +93,7 @@ def _train(job: Job, data: Dataset, folder: Path) -> dict[str, Any]:
     resume = (folder / "run.json").exists()
     validation = _task(job, data, "val")
     train_run(job.model, data, folder, config, job.fitting(), task=validation, resume=resume)
-    usual = 1 if ARCHITECTURES[job.model].kind.trains_in_turn else TGB_BATCH
+    usual = 1 if trains_in_turn(config) else TGB_BATCH
     task = _task(job, data, "test")
     tested = {
         refresh: evaluate_run(folder, data, task, "test", refresh=refresh)

@@ -27,6 +27,7 @@ from keat.models.node_head import NodeHead
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
+from keat.models.with_pair_term import PAIR_TERMS, WithPairTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,31 @@ def build_model(train: EventStream, config: Any, seed: int = 0) -> Any:
     sigma = estimate_sigma(train.src, train.dst, train.t)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = kind_of(config)(train.num_nodes, train.feature_dim, sigma, config)
+        model = assemble(config, train.num_nodes, train.feature_dim, sigma)
     return model.eval()
+
+
+def assemble(config: Any, num_nodes: int, feature_dim: int, sigma: float) -> Any:
+    """The model of a configuration, with the pair term beside it that the configuration may ask for."""
+    model = kind_of(config)(num_nodes, feature_dim, sigma, config)
+    if not has_pair_term(config):
+        return model
+    pair = KeatRank(num_nodes, feature_dim, sigma, RankConfig(widths=config.pair_widths))
+    last_layer = model.predictor.lin_final if isinstance(model, TGN) else model.decoder.fc2
+    return WithPairTerm(model, pair, last_layer)
+
+
+def has_pair_term(config: Any) -> bool:
+    """Whether the model of a configuration is to have one."""
+    term = getattr(config, "pair_term", "none")
+    if term not in PAIR_TERMS:
+        raise unknown_name("pair term", term, PAIR_TERMS)
+    return bool(term != "none")
+
+
+def trains_in_turn(config: Any) -> bool:
+    """Whether the model of a configuration is trained, and so best asked, in turn."""
+    return has_pair_term(config) or bool(kind_of(config).trains_in_turn)
 
 
 def build_node_model(train: EventStream, config: Any, seed: int = 0) -> NodeHead:
@@ -106,6 +130,8 @@ def add_head(
     encoder: LearnedLinkModel, kind: type[NodeHead], size: int, *, frozen: bool = False, seed: int = 0
 ) -> NodeHead:
     """A head with fresh parameters on a model's embeddings; ``size`` is that of the head."""
+    if isinstance(encoder, WithPairTerm):
+        raise InputError("A pair term scores pairs of nodes; leave it out (--pair-term none) for node tasks.")
     if type(encoder).embeddings is LearnedLinkModel.embeddings:
         raise InputError(f"{encoder.name} scores pairs and embeds no single node, so it has no node tasks.")
     with torch.random.fork_rng(devices=[]):

@@ -16,6 +16,7 @@ from keat.attention import Modulate
 from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
 from keat.models.temporal_attention import Past, TemporalAttention
+from keat.models.with_pair_term import PairTermName
 from keat.state.compiled import Integers
 from keat.state.tensors import as_tensor
 from keat.time_encoding import Precision
@@ -25,7 +26,8 @@ SEEDS_AT_ONCE = 1 << 11  # of one layer, in evaluation: bounds the encodings to 
 
 @dataclass(frozen=True, slots=True)
 class TGATConfig:
-    """Sizes are those of DyGLib. Δ is measured from the moment that is embedded, for φ and ψ alike."""
+    """Sizes are those of DyGLib. Δ is measured from the moment that is embedded, for φ and ψ alike. A
+    ``pair_term`` is put beside the model by `keat.models.registry.assemble`."""
 
     kernel: str = "identity"
     width: float = 1.0  # of the kernel, in multiples of σ
@@ -39,6 +41,8 @@ class TGATConfig:
     time_dim: int = 100
     node_dim: int = 0  # of the stream's node features; 0: none are used
     out_dim: int = 172
+    pair_term: PairTermName = "none"
+    pair_widths: str = "geometric"  # of its kernels, as in `keat.models.rank.RankConfig`
 
 
 class TGAT(NodeTimeModel):

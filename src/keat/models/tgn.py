@@ -21,6 +21,7 @@ from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.edge_mixing import Edges, mix_edges_packed
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
+from keat.models.with_pair_term import PairTermName
 from keat.state.compiled import is_compilable
 from keat.state.event_log import EventLog
 from keat.state.identity import NodeIdentity
@@ -42,7 +43,8 @@ class TGNConfig:
     - ``neighbor``: the neighbour's last update - the event's time, as in the released code and PyG;
     - ``query``: the query's time - the event's time, as in the paper.
 
-    ``messages`` of ``v2`` tell the memory who met whom, as in TGNv2; those of ``v1`` do not.
+    ``messages`` of ``v2`` tell the memory who met whom, as in TGNv2; those of ``v1`` do not. A ``pair_term``
+    is put beside the model by `keat.models.registry.assemble`.
     """
 
     kernel: str = "identity"
@@ -57,6 +59,8 @@ class TGNConfig:
     heads: int = 2
     dropout: float = 0.1
     messages: Messages = "v1"
+    pair_term: PairTermName = "none"
+    pair_widths: str = "geometric"  # of its kernels, as in `keat.models.rank.RankConfig`
 
 
 class TGN(LearnedLinkModel):

@@ -44,10 +44,17 @@ class Run:
     """One training run in a folder."""
 
     def __init__(
-        self, folder: Path, description: dict[str, Any], ids: IdMap | None = None, *, resume: bool = False
+        self,
+        folder: Path,
+        description: dict[str, Any],
+        ids: IdMap | None = None,
+        *,
+        resume: bool = False,
+        defaults: Mapping[str, dict[str, Any]] | None = None,
     ) -> None:
         """Open ``folder`` for training. A run that is there already is continued only if asked to, and
-        only if it is the same one; how long to train (``limits``) may differ."""
+        only if it is the same one; how long to train (``limits``) may differ. A setting it does not know,
+        because it is older than the setting, had its default, by the name of its entry in ``defaults``."""
         self.folder = folder
         wanted = {"format": FORMAT, **json.loads(json.dumps(description))}
         if (folder / "run.json").exists():
@@ -56,6 +63,9 @@ class Run:
                     f"{folder} already holds a run; continue it with --resume, or choose another --out."
                 )
             there = read_description(folder)
+            for entry, settings in (defaults or {}).items():
+                known = json.loads(json.dumps(settings))
+                there[entry] = {name: known.get(name) for name in wanted[entry]} | there.get(entry, {})
             different = sorted(
                 key for key in {*there, *wanted} - {"limits"} if there.get(key) != wanted.get(key)
             )

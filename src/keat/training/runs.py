@@ -15,7 +15,7 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError, unknown_name
 from keat.events import IdMap
 from keat.events.fingerprint import fingerprint
-from keat.models.registry import ARCHITECTURES, build_model
+from keat.models.registry import ARCHITECTURES, assemble, build_model
 from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
@@ -103,7 +103,8 @@ def train_run(
         "feature_dim": data.stream.feature_dim,
         "data": {"name": data.name, "events": len(data.stream), "fingerprint": fingerprint(data.stream)},
     }
-    run = Run(folder, description, data.stream.ids, resume=resume)
+    defaults = {"config": asdict(type(config)()), "fit": asdict(FitConfig())}
+    run = Run(folder, description, data.stream.ids, resume=resume, defaults=defaults)
     if not isinstance(task, LinkTask):
         return fit(model, node_lessons(task, data, fitting.batch_size), task, fitting, run, watchers)
     lessons = LinkLessons(
@@ -126,8 +127,8 @@ def open_run(folder: Path, device: str = "cpu") -> tuple[Any, dict[str, Any], Id
         raise unknown_name("model of the run", description["model"], ARCHITECTURES)
     entry = ARCHITECTURES[description["model"]]
     config = type(entry.config)(**description["config"])
-    model: Any = entry.kind(
-        description["num_nodes"], description["feature_dim"], description["sigma"], config
+    model: Any = assemble(
+        config, description["num_nodes"], description["feature_dim"], description["sigma"]
     ).eval()
     if "head" in description:
         model = open_head(model, description["head"])

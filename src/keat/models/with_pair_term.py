@@ -1,0 +1,112 @@
+"""A model of embeddings and a pair term beside it: the logits of the two are added.
+
+Embeddings say what a node is like; `KernelCooccurrence` says what two nodes have been to each other, which
+no pair of embeddings can. The pair term is keat-rank as it is, so it costs what keat-rank costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+from torch import Tensor, nn
+
+from keat.events import EventStream
+from keat.models.contract import LearnedLinkModel, Queries
+from keat.models.rank import KeatRank
+
+PairTermName = Literal["none", "kernel"]
+PAIR_TERMS: tuple[PairTermName, ...] = get_args(PairTermName)
+
+
+class WithPairTerm(LearnedLinkModel):
+    """logit(u, v, t) = encoder(u, v, t) + pair(u, v, t).
+
+    The last layer of the encoder's decoder starts at zero: training begins with the pair term alone, and the
+    embeddings learn what it leaves unexplained.
+
+    It is trained in turn. The pair term then knows every strictly earlier event, also those of the same
+    block; an encoder that is trained by blocks (TGN) goes on knowing those of earlier blocks.
+    """
+
+    name = "model with a pair term"
+    trains_in_turn = True
+
+    def __init__(self, encoder: LearnedLinkModel, pair: KeatRank, last_layer: nn.Linear) -> None:
+        super().__init__()
+        self.encoder, self.pair = encoder, pair
+        self.sigma = encoder.sigma
+        nn.init.zeros_(last_layer.weight)
+        nn.init.zeros_(last_layer.bias)
+        self._not_observed: EventStream | None = None
+
+    # -- state -----------------------------------------------------------------------------------------
+
+    def reserve(self, events: int) -> None:
+        self.encoder.reserve(events)
+
+    def reset(self) -> None:
+        self._not_observed = None
+        self.encoder.reset()
+        self.pair.reset()
+
+    def train(self, mode: bool = True) -> WithPairTerm:
+        self._catch_up()
+        super().train(mode)
+        return self
+
+    def observe(self, events: EventStream) -> None:
+        self._catch_up()
+        self.encoder.observe(events)
+        self.pair.observe(events)
+
+    def _catch_up(self) -> None:
+        """The encoder observes the block it was trained on. Not earlier: its state is part of the graph that
+        the gradient goes back through."""
+        if self._not_observed is not None:
+            events, self._not_observed = self._not_observed, None
+            self.encoder.observe(events)
+
+    def stream_state(self) -> dict[str, Tensor]:
+        self._catch_up()
+        parts = {"encoder": self.encoder, "pair": self.pair}
+        return {
+            f"{part}.{name}": value
+            for part, model in parts.items()
+            for name, value in model.stream_state().items()
+        }
+
+    def load_stream_state(self, state: dict[str, Tensor]) -> None:
+        self._not_observed = None
+        for part, model in (("encoder.", self.encoder), ("pair.", self.pair)):
+            model.load_stream_state(
+                {name.removeprefix(part): value for name, value in state.items() if name.startswith(part)}
+            )
+
+    def last_time(self) -> int:
+        return self.pair.last_time()
+
+    def destinations(self) -> npt.NDArray[np.int32]:
+        return self.pair.destinations()
+
+    # -- scores ----------------------------------------------------------------------------------------
+
+    def score(self, queries: Queries) -> Tensor:
+        self._catch_up()
+        return self.encoder.score(queries) + self.pair.score(queries)
+
+    def score_in_turn(self, queries: Sequence[Queries], events: EventStream) -> list[Tensor]:
+        self._catch_up()
+        if self.training and not self.encoder.trains_in_turn:
+            encoded = [self.encoder.score(part) for part in queries]
+            self._not_observed = events
+        else:
+            encoded = self.encoder.score_in_turn(queries, events)
+        paired = self.pair.score_in_turn(queries, events)
+        return [one + other for one, other in zip(encoded, paired, strict=True)]
+
+    def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:
+        self._catch_up()
+        return self.encoder.embeddings(nodes, t)

@@ -1,0 +1,30 @@
+"""Every link model there is: those of the registry, and those with a pair term beside them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from keat.events import EventStream
+from keat.models.contract import LinkModel
+from keat.models.registry import ARCHITECTURES, LINK_MODELS, build_model, create_link_model
+from keat.models.with_pair_term import WithPairTerm
+
+PAIR_TERM = " and a pair term"
+WITH_PAIR_TERM = [
+    name + PAIR_TERM for name, entry in ARCHITECTURES.items() if hasattr(entry.config, "pair_term")
+]
+EVERY_MODEL = [*LINK_MODELS, *WITH_PAIR_TERM]
+
+
+def create(name: str, train: EventStream) -> LinkModel:
+    if not name.endswith(PAIR_TERM):
+        return create_link_model(name, train)
+    return with_pair_term(ARCHITECTURES[name.removesuffix(PAIR_TERM)].config, train)
+
+
+def with_pair_term(config: object, train: EventStream) -> WithPairTerm:
+    """Untrained, but with a decoder that does not start at zero: both parts of the score count."""
+    model = build_model(train, replace(config, pair_term="kernel"))  # type: ignore[type-var]
+    assert isinstance(model, WithPairTerm)
+    model.encoder.load_state_dict(build_model(train, config).state_dict())
+    return model
