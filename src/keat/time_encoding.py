@@ -1,9 +1,7 @@
 """Time encodings φ: the age of an event → a vector.
 
-Ages come in the stream's own unit, int64 (or float). A periodic encoding needs only the phase wΔ + b within
-one turn, but wΔ can be many turns: float32 rounds 10⁸ seconds to a multiple of 8, so for frequencies near 1
-the phase is noise. With ``precision="exact"`` it is multiplied and wrapped in float64 and only then rounded;
-``"legacy"`` multiplies in float32 as the reference implementations do.
+Ages come in the stream's own unit, int64 (or float). Periodic encodings take their phase wΔ + b from
+`keat.phase`, which is exact however long the age, or, with ``precision="legacy"``, as the references have it.
 """
 
 from __future__ import annotations
@@ -12,75 +10,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import get_args
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from keat.errors import unknown_name
-
-Precision = Literal["exact", "legacy"]
-
-TURN = 2 * math.pi
-BLOCK = 100_000  # float64 numbers worked on at a time: they stay in the cache of one core
-
-
-def _wrapped(age: Tensor, frequency: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
-    """The ages as a column (N, 1), and wΔ + b less whole turns of wΔ, (N, dim), accurate for any Δ."""
-    column = age.reshape(-1, 1).to(torch.float64)
-    turns_per_unit = frequency.to(torch.float64) / TURN
-    angle = offset.new_empty(len(column), len(frequency))
-    rows = max(1, BLOCK // len(frequency))
-    for block, ages in zip(torch.split(angle, rows), torch.split(column, rows), strict=True):
-        torch.add(offset, block.copy_((ages * turns_per_unit).frac_()), alpha=TURN, out=block)
-    return column, angle
-
-
-class _WrappedPhase(torch.autograd.Function):
-    """(Δ, w, b) ↦ wΔ + b less whole turns; d/dw = Δ and d/db = 1 as ever."""
-
-    @staticmethod
-    def forward(ctx: Any, age: Tensor, frequency: Tensor, offset: Tensor) -> Tensor:
-        column, angle = _wrapped(age, frequency, offset)
-        ctx.save_for_backward(column)
-        return angle.view(*age.shape, len(frequency))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
-        (column,) = ctx.saved_tensors
-        flat = grad.reshape(-1, grad.shape[-1])
-        return None, (column.to(grad.dtype).T @ flat).squeeze(0), flat.sum(0)
-
-
-class _WrappedCosine(torch.autograd.Function):
-    """cos of the wrapped phase. Its gradient in two passes over the encodings instead of five: training
-    encodes every neighbour of every seed."""
-
-    @staticmethod
-    def forward(ctx: Any, age: Tensor, frequency: Tensor, offset: Tensor) -> Tensor:
-        column, angle = _wrapped(age, frequency, offset)
-        ctx.save_for_backward(column, angle)
-        return angle.cos().view(*age.shape, len(frequency))
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
-        column, angle = ctx.saved_tensors
-        slope = angle.sin().mul_(grad.reshape(angle.shape))
-        factors = torch.cat((column, torch.ones_like(column)), dim=1).to(grad.dtype)  # (N, 2)
-        by_frequency, by_offset = -(factors.T @ slope)
-        return None, by_frequency, by_offset
-
-
-def phase(age: Tensor, frequency: Tensor, offset: Tensor, precision: Precision = "exact") -> Tensor:
-    """The angle wΔ + b, (..., dim), in the dtype of ``offset``; less whole turns where it is exact."""
-    if precision == "legacy":
-        return F.linear(age.unsqueeze(-1).to(offset.dtype), frequency.unsqueeze(1), offset)
-    angle: Tensor = _WrappedPhase.apply(age, frequency, offset)  # type: ignore[no-untyped-call]
-    return angle
+from keat.phase import Precision, cosine, cosine_and_sine, phase
 
 
 def geometric_frequencies(dim: int) -> Tensor:
@@ -135,21 +72,18 @@ class Cosine(TimeEncoder):
     def forward(self, age: Tensor) -> Tensor:
         if self.precision == "legacy":
             return phase(age, self.frequency, self.offset, self.precision).cos()
-        encoded: Tensor = _WrappedCosine.apply(age, self.frequency, self.offset)  # type: ignore[no-untyped-call]
-        return encoded
+        return cosine(age, self.frequency, self.offset)
 
     def quadrature(self, age: Tensor) -> tuple[Tensor, Tensor]:
         """cos(wΔ + b) and sin(wΔ + b), which `rotation` turns into the encoding of a later moment:
 
         φ(Δ + δ) = cos(wΔ + b) cos(wδ) − sin(wΔ + b) sin(wδ).
         """
-        angle = phase(age, self.frequency, self.offset)
-        return angle.cos(), angle.sin()
+        return cosine_and_sine(age, self.frequency, self.offset)
 
     def rotation(self, delay: Tensor) -> tuple[Tensor, Tensor]:
         """cos(wδ) and sin(wδ), (..., dim) each."""
-        angle = phase(delay, self.frequency, torch.zeros_like(self.offset))
-        return angle.cos(), angle.sin()
+        return cosine_and_sine(delay, self.frequency, torch.zeros_like(self.offset))
 
 
 class _Fourier(nn.Module):

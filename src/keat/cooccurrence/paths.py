@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from keat.cooccurrence.tables import IN, NONE, OUT, Array, Tables
-from keat.state.compiled import compiled
+from keat.compiled import compiled
 
 TWO, TWO_PATHS, THREE, THREE_PATHS = 0, 1, 2, 3  # columns of `reached`
 

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from keat.attention.mixing import Probe
-from keat.state.compiled import Floats, Integers, compiled_sums
+from keat.compiled import Floats, Integers, compiled_sums
 
 
 @dataclass(frozen=True, slots=True, eq=False)

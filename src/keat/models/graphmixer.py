@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from keat.models.dygformer.dropping import dropout
 from keat.models.node_time import Nodes, NodeTimeModel
-from keat.state.compiled import Integers
+from keat.compiled import Integers
 from keat.state.tensors import as_tensor
 from keat.time_encoding import Precision
 

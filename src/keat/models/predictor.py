@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from keat.state.compiled import Floats, Integers, compiled, compiled_sums, is_compilable
+from keat.compiled import Floats, Integers, compiled, compiled_sums, is_compilable
 
 NUMBERS_AT_ONCE = 1 << 22  # hidden numbers worked on at a time where they must be written down
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from keat.state.compiled import Floats, compiled, compiled_sums
+from keat.compiled import Floats, compiled, compiled_sums
 
 Flags = npt.NDArray[np.bool_]
 

@@ -20,7 +20,7 @@ from keat.attention.mixing import Probe, mix
 from keat.errors import unknown_name
 from keat.kernels import Kernel
 from keat.models.edge_mixing import Edges, mix_edges
-from keat.state.compiled import is_compilable
+from keat.compiled import is_compilable
 from keat.time_encoding import TimeEncoder
 
 

@@ -17,7 +17,7 @@ from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
 from keat.models.temporal_attention import Past, TemporalAttention
 from keat.models.with_pair_term import PairTermName
-from keat.state.compiled import Integers
+from keat.compiled import Integers
 from keat.state.tensors import as_tensor
 from keat.time_encoding import Precision
 

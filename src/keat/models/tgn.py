@@ -22,7 +22,7 @@ from keat.models.edge_mixing import Edges, mix_edges_packed
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
 from keat.models.with_pair_term import PairTermName
-from keat.state.compiled import is_compilable
+from keat.compiled import is_compilable
 from keat.state.event_log import EventLog
 from keat.state.identity import NodeIdentity
 from keat.state.memory import NodeMemory

@@ -9,7 +9,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from keat.state.compiled import Floats, compiled, is_compilable
+from keat.compiled import Floats, compiled, is_compilable
 
 aten = torch.ops.aten
 

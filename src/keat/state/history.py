@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from keat.errors import InputError
 from keat.events import EventStream
-from keat.state.compiled import Integers, compiled
+from keat.compiled import Integers, compiled
 from keat.state.tensors import as_tensor
 
 NONE = -1

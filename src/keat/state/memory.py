@@ -18,7 +18,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from keat.state.compiled import Floats, Integers, compiled, is_compilable
+from keat.compiled import Floats, Integers, compiled, is_compilable
 from keat.state.event_log import EventLog
 from keat.state.gru import update_with_message, update_with_messages, update_without_message
 from keat.state.identity import NodeIdentity
@@ -183,8 +183,11 @@ def _write_messages(
             row[:] = 0
             told[i, 0], age[i], latest[i] = 0, 0, last_update[node]
         else:
-            other = memory[src[event] + dst[event] - node]
-            row[:dim], row[dim : 2 * dim] = s, other
-            row[2 * dim : 2 * dim + width] = features[event]
+            other, told_too = memory[src[event] + dst[event] - node], features[event]
+            for k in range(dim):
+                row[k] = s[k]
+                row[dim + k] = other[k]
+            for k in range(width):
+                row[2 * dim + k] = told_too[k]
             told[i, 0], age[i], latest[i] = 1, t[event] - last_update[node], t[event]
     return True

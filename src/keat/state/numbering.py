@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from keat.state.compiled import Integers, compiled
+from keat.compiled import Integers, compiled
 
 NONE = -1
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from keat.state.compiled import Integers, compiled
+from keat.compiled import Integers, compiled
 from keat.state.event_log import EventLog
 
 NONE = -1

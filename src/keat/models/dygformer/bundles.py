@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from keat.models.dygformer.sequences import PairTokens
-from keat.state.compiled import Integers
+from keat.compiled import Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from keat.state.compiled import Floats, compiled, is_compilable
+from keat.compiled import Floats, compiled, is_compilable
 
 
 def dropout(x: Tensor, share: float, training: bool) -> Tensor:

@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from keat.models.dygformer.dropping import draw_seed, drop_, dropout
-from keat.state.compiled import is_compilable
+from keat.compiled import is_compilable
 
 ROWS = 512  # worked on at a time
 

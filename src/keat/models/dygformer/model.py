@@ -20,7 +20,7 @@ from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pa
 from keat.models.dygformer.tokens import Channels
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
-from keat.state.compiled import Integers
+from keat.compiled import Integers
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor
 from keat.time_encoding import create_time_encoder

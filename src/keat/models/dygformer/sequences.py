@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from keat.state.compiled import Integers, compiled
+from keat.compiled import Integers, compiled
 from keat.state.history import EventHistory
 
 NONE = -1
