@@ -12,11 +12,14 @@ from scipy import stats
 
 from keat.errors import InputError, UnknownNameError
 from keat.experiments.computed import COMPUTED
+from keat.experiments.graph_job import GRAPH_LABEL
 from keat.experiments.recipe import Arm, Recipe, load_recipe, recipe_names
 from keat.experiments.statistics import paired_difference, spread
 from keat.experiments.tables import markdown, table_of
-from keat.models.registry import LINK_MODELS
+from keat.models.gearsage import GEARSAGE_CONFIGS
+from keat.models.registry import LINK_MODELS, NODE_MODELS
 from keat.training.fit import FitConfig
+from keat.training.gearsage import GEARSageFit
 from keat.training.runs import configuration
 
 
@@ -79,10 +82,14 @@ def test_every_recipe_names_what_exists(name: str) -> None:
     labels = [arm.label for arm in found.arms]
     assert len(set(labels)) == len(labels)
     for arm in found.arms:
-        assert arm.model in LINK_MODELS
-        FitConfig(**(found.fit | arm.fit))
-        if not arm.is_heuristic:
-            configuration(arm.model, **arm.config)
+        if found.task == GRAPH_LABEL:
+            assert arm.model in ("degree", "logistic", *GEARSAGE_CONFIGS)
+            GEARSageFit(**(found.fit | arm.fit))
+        else:
+            assert arm.model in NODE_MODELS | LINK_MODELS
+            FitConfig(**(found.fit | arm.fit))
+            if not arm.is_heuristic:
+                configuration(arm.model, **arm.config)
         assert arm.against is None or arm.against in labels
 
 
@@ -98,6 +105,6 @@ def test_bad_recipes_are_said_to_be(tmp_path: Path) -> None:
 
 
 def test_parameter_counts_are_the_papers(tmp_path: Path) -> None:
-    rows = COMPUTED["table-params"].make({}, tmp_path / "x.png")["rows"]
+    rows = COMPUTED["table-params"].make({}, tmp_path / "x.png", tmp_path / "ledger.jsonl")["rows"]
     assert [row["total"] for row in rows] == [row["paper's total"] for row in rows]
     assert len(rows) == 5

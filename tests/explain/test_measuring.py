@@ -12,7 +12,7 @@ import torch
 from keat.analysis.gaps import gaps_of
 from keat.analysis.what_if import past_of
 from keat.explain import explain_pair
-from keat.explain.blur_figures import attention_over_age, draw_heatmaps, draw_neighbor_curves
+from keat.explain.blur_figures import Sweep, attention_over_age, draw_heatmaps, draw_neighbor_curves
 from keat.explain.measuring import measure_run
 from keat.explain.picture import write_picture
 from keat.explain.theory_figures import draw_logit_variance, draw_moments
@@ -68,9 +68,11 @@ def test_pictures_of_blur(tmp_path: Path) -> None:
     assert (plain == plain[:, :1]).all()  # the published figure's flat panel: nothing there could move
     np.testing.assert_allclose(modulated.sum(axis=0), 1, atol=1e-5)
     np.testing.assert_allclose(modulated[:, 0], plain[:, 0], atol=1e-6)  # ψ(0) = 1
-    draw_heatmaps(plain, modulated, AGES, "s", tmp_path / "h.png")
+    shorter = Sweep("another", plain[:2], modulated[:2])
+    sweeps = [Sweep("source 3", plain, modulated), shorter]
+    draw_heatmaps(sweeps, AGES, "s", tmp_path / "h.png")
     assert_drawn(tmp_path / "h.png")
-    draw_neighbor_curves(plain, modulated, AGES, "s", tmp_path / "n.png")
+    draw_neighbor_curves(sweeps, AGES, "s", tmp_path / "n.png")
     assert_drawn(tmp_path / "n.png")
 
 

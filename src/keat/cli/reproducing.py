@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,9 @@ from keat.cli.options import Json, at_least
 from keat.errors import InputError
 
 if TYPE_CHECKING:
+    from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import Recipe
+    from keat.experiments.tables import Lines
 
 LIST = "list"
 
@@ -49,92 +52,117 @@ def reproduce_command(
 
     A run that is interrupted goes on from its last epoch when the same command is given again.
     """
+    from keat.experiments.catalogue import EXPLAINED
     from keat.experiments.computed import COMPUTED
+    from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import load_recipe
 
     sources = _sources(data or [])
+    path = figure or Path("keat-out") / f"{Path(name).stem}.png"
     if name == LIST:
         _list(sources, ledger, json)
+    elif name in EXPLAINED:
+        raise InputError(f"{name} ({EXPLAINED[name][1]}) is {EXPLAINED[name][2]}.")
     elif name in COMPUTED:
-        result = COMPUTED[name].make(sources, figure or Path("keat-out") / f"{name}.png")
+        result = COMPUTED[name].make(sources, path, ledger)
         if json:
             print_json({"name": name, **result})
         else:
             _show_computed(COMPUTED[name].title, result)
     else:
-        results = _run(load_recipe(name), sources, seeds, jobs, ledger, scratch, engine)
-        _show_tables(load_recipe(name), results, json, markdown)
+        recipe = load_recipe(name)
+        plan = _Plan(recipe, sources, seeds, jobs, Ledger(ledger), scratch, engine)
+        results = plan.run()
+        _show_tables(recipe, plan.tables(results), plan.drawn(results, path), json, markdown)
 
 
-def _run(
-    recipe: Recipe,
-    sources: dict[str, str],
-    seeds: int | None,
-    jobs: int,
-    ledger: Path,
-    scratch: Path,
-    engine: str,
-) -> list[dict[str, Any]]:
-    """The tables of a recipe, one for each dataset at hand."""
-    from keat.experiments.ledger import Ledger
-    from keat.experiments.runner import run_jobs
-    from keat.experiments.tables import table_of
+@dataclass(frozen=True)
+class _Plan:
+    """A recipe, the data at hand, and how to run it."""
 
-    planned = recipe.jobs(sources, seeds)
-    if not planned:
-        wanted = " ".join(f"--data {dataset}=FILE" for dataset in recipe.datasets)
-        raise InputError(f"{recipe.name} needs data: give one or more of {wanted}.")
-    lines = run_jobs(
-        planned,
-        Ledger(ledger),
-        scratch,
-        parallel=jobs,
-        engine=engine,  # type: ignore[arg-type]
-        told=lambda text: err.print(text, soft_wrap=True),
-    )
-    results = list(zip(planned, lines, strict=True))
-    return [table_of(recipe, dataset, results) for dataset in recipe.datasets if dataset in sources]
+    recipe: Recipe
+    sources: dict[str, str]
+    seeds: int | None
+    jobs: int
+    ledger: Ledger
+    scratch: Path
+    engine: str
+
+    def run(self) -> Lines:
+        """Jobs with their lines; those that the ledger lacks are run."""
+        from keat.experiments.runner import run_jobs
+
+        recipe = self.recipe
+        planned = recipe.jobs(self.sources, self.seeds)
+        if not planned:
+            wanted = " ".join(f"--data {dataset}=FILE" for dataset in recipe.datasets)
+            raise InputError(f"{recipe.name} needs data: give one or more of {wanted}.")
+        lines = run_jobs(
+            planned,
+            self.ledger,
+            self.scratch,
+            parallel=self.jobs,
+            engine=self.engine,  # type: ignore[arg-type]
+            told=_tell,
+        )
+        return list(zip(planned, lines, strict=True))
+
+    def tables(self, results: Lines) -> list[dict[str, Any]]:
+        """One for each dataset at hand."""
+        from keat.experiments.tables import table_of
+
+        here = [dataset for dataset in self.recipe.datasets if dataset in self.sources]
+        return [table_of(self.recipe, dataset, results) for dataset in here]
+
+    def drawn(self, results: Lines, path: Path) -> dict[str, Any]:
+        """The picture of a recipe that is a figure, and the numbers in it; nothing for a table."""
+        from keat.experiments.drawing import Drawing
+        from keat.experiments.run_figures import FIGURES
+
+        if self.recipe.name not in FIGURES:
+            return {}
+        drawing = Drawing(
+            self.recipe,
+            results,
+            self.ledger,
+            self.scratch,
+            path,
+            parallel=self.jobs,
+            engine=self.engine,  # type: ignore[arg-type]
+            told=_tell,
+        )
+        return FIGURES[self.recipe.name](drawing)
 
 
-def _show_tables(recipe: Recipe, tables: list[dict[str, Any]], json: bool, markdown: bool) -> None:
-    from keat.experiments.tables import markdown as as_markdown
+def _tell(text: str) -> None:
+    err.print(text, soft_wrap=True, markup=False)
+
+
+def _show_tables(
+    recipe: Recipe, tables: list[dict[str, Any]], drawn: dict[str, Any], json: bool, markdown: bool
+) -> None:
+    from keat.experiments.tables import shown
 
     if json:
-        print_json({"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": tables})
+        about = {"name": recipe.name, "title": recipe.title, "about": recipe.about}
+        print_json({**about, "tables": tables, **drawn})
         return
-    for table in tables:
+    for table in map(shown, tables):
         if markdown:
-            print(f"{as_markdown(table)}\n")
+            print(f"{table.markdown()}\n")
         else:
-            _show(recipe, table)
-
-
-def _show(recipe: Recipe, table: dict[str, Any]) -> None:
-    also = [f"test {metric}" for metric in recipe.also]
-    columns = ["model", "seeds", f"val {recipe.metric}", f"test {recipe.metric}", *also, "paired difference"]
-    published = any(row["published"] for row in table["rows"])
-    rows = [
-        [
-            row["label"],
-            str(row["seeds"]),
-            row["val"],
-            row["test"],
-            *row["also"].values(),
-            row["difference"] or "",
-        ]
-        + ([row["published"]] if published else [])
-        for row in table["rows"]
-    ]
-    if published:
-        columns.append(recipe.published_by or "published")
-    print_table(f"{recipe.title}: {table['data']}", columns, rows, recipe.about)
+            print_table(table.title, table.columns, table.rows, table.caption)
+    _show_computed(recipe.title, drawn)
 
 
 def _show_computed(title: str, result: dict[str, Any]) -> None:
-    if rows := result.get("rows"):
-        print_table(title, list(rows[0]), [[str(value) for value in row.values()] for row in rows])
-    if result.get("picture"):
-        out.print(f"The picture: {result['picture']}", soft_wrap=True)
+    tables = result.get("tables") or {title: result.get("rows")}
+    for name, rows in tables.items():
+        if rows:
+            print_table(name, list(rows[0]), [[str(value) for value in row.values()] for row in rows])
+    for picture in result.get("pictures") or [result.get("picture")]:
+        if picture:
+            out.print(f"The picture: {picture}", soft_wrap=True, markup=False)
 
 
 def _list(sources: dict[str, str], ledger: Path, json: bool) -> None:
@@ -144,8 +172,21 @@ def _list(sources: dict[str, str], ledger: Path, json: bool) -> None:
     if json:
         print_json({"entries": entries})
         return
-    rows = [[entry["name"], entry["paper"], entry["state"]] for entry in entries]
-    print_table("Tables and figures", ["name", "in the paper", "state"], rows, text_columns=3)
+    rows = [
+        [
+            entry["name"],
+            entry["paper"].replace(", ", "\n"),
+            f"{entry['state']}\n{entry['command'] or ''}".rstrip(),
+        ]
+        for entry in entries
+    ]
+    print_table(
+        "Tables and figures",
+        ["name", "in the paper", "state, and the command"],
+        rows,
+        "Every cell, measured or published, and what it would take: keat reproduce list --json",
+        text_columns=3,
+    )
 
 
 def _sources(given: list[str]) -> dict[str, str]:

@@ -11,19 +11,43 @@ from keat.analysis.novelty import surprise
 from keat.datasets.loading import Dataset, load
 from keat.datasets.registry import DATASETS
 from keat.errors import InputError
+from keat.experiments.ranking import ranking
 from keat.models.tgn import TGN, TGNConfig
 from keat.report.figures import gap_densities, kernel_shapes, moment_decay, spectral_densities
 
-Make = Callable[[Mapping[str, str], Path], dict[str, Any]]
+Make = Callable[[Mapping[str, str], Path, Path], dict[str, Any]]  # (sources, picture, ledger)
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """How to make it; the result has "rows" (a table) or a "picture", or both."""
+    """How to make it; the result has "rows" (a table), "tables" by title, or a "picture"."""
 
     title: str
     paper: str
     make: Make
+    datasets: tuple[str, ...] = ()  # that the paper has it of
+    needs_data: bool = False  # whether nothing can be made without a dataset
+
+
+TGBL = ("tgbl-wiki", "tgbl-review", "tgbl-coin", "tgbl-comment", "tgbl-flight")
+TGBN = ("tgbn-trade", "tgbn-genre", "tgbn-reddit", "tgbn-token")
+JODIE = ("jodie-wiki", "jodie-reddit", "jodie-mooc", "jodie-lastfm")
+PAPER_SIZES = {  # nodes and edges; its jodie-reddit is PyG's docstring, not the file
+    "tgbl-wiki": (9_227, 157_474),
+    "tgbl-review": (352_637, 4_873_540),
+    "tgbl-coin": (638_486, 22_809_486),
+    "tgbl-comment": (994_790, 44_314_507),
+    "tgbl-flight": (18_143, 67_169_570),
+    "jodie-reddit": (6_509, 25_470),
+    "jodie-wiki": (9_227, 157_474),
+    "jodie-mooc": (7_144, 411_749),
+    "jodie-lastfm": (1_980, 1_293_103),
+    "tgbn-trade": (255, 468_245),
+    "tgbn-genre": (1_505, 17_858_395),
+    "tgbn-reddit": (11_766, 27_174_118),
+    "tgbn-token": (61_756, 72_936_998),
+    "dgraphfin": (3_700_550, 4_300_999),
+}
 
 
 # What the paper's table of parameter counts calls the time encodings, and what they are called here.
@@ -43,7 +67,7 @@ PAPER_TOTALS = {
 }
 
 
-def parameter_counts(sources: Mapping[str, str], path: Path) -> dict[str, Any]:  # noqa: ARG001
+def parameter_counts(*_: object) -> dict[str, Any]:
     """Counted on the model of tgbl-wiki's sizes (172 edge features)."""
     rows = []
     for label, encoder in ENCODINGS.items():
@@ -52,9 +76,9 @@ def parameter_counts(sources: Mapping[str, str], path: Path) -> dict[str, Any]: 
     return {"rows": rows}
 
 
-def dataset_statistics(sources: Mapping[str, str], path: Path) -> dict[str, Any]:  # noqa: ARG001
+def dataset_statistics(sources: Mapping[str, str], *_: object) -> dict[str, Any]:
     """Counted where the data are here; for the others what their publishers say."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, source in sources.items():
         data = load(source)
         stream = data.stream
@@ -80,11 +104,13 @@ def dataset_statistics(sources: Mapping[str, str], path: Path) -> dict[str, Any]
         for name, info in DATASETS.items()
         if name not in sources
     ]
+    for row in rows:
+        row["paper's nodes"], row["paper's edges"] = PAPER_SIZES.get(str(row["dataset"]), (None, None))
     return {"rows": rows}
 
 
 def _of_datasets(draw: Callable[[Mapping[str, Dataset], Path], dict[str, Any]]) -> Make:
-    def make(sources: Mapping[str, str], path: Path) -> dict[str, Any]:
+    def make(sources: Mapping[str, str], path: Path, _: Path) -> dict[str, Any]:
         if not sources:
             raise InputError("This figure is of data: give one or more of --data NAME=FILE.")
         return draw({name: load(source) for name, source in sources.items()}, path)
@@ -94,11 +120,29 @@ def _of_datasets(draw: Callable[[Mapping[str, Dataset], Path], dict[str, Any]]) 
 
 COMPUTED: dict[str, Computed] = {
     "table-params": Computed("Parameters of TGN on tgbl-wiki", "tab:param-count", parameter_counts),
-    "table-data": Computed("Statistics of the datasets", "tab:tgbl_stats and others", dataset_statistics),
-    "figure-kernels": Computed("Shapes of kernels", "kernel shapes", lambda _, path: kernel_shapes(path)),
-    "figure-moments": Computed("Decay of moments", "moment ratio R_n", lambda _, path: moment_decay(path)),
-    "figure-gaps": Computed("p(Δt) by split", "p(Δt) per split", _of_datasets(gap_densities)),
+    "table-data": Computed(
+        "Statistics of the datasets",
+        "tab:tgbl_stats, tab:jodie-stats, tab:tgbn_stats, tab:dgraphfin-stats",
+        dataset_statistics,
+        tuple(PAPER_SIZES),
+    ),
+    "table-ranking": Computed("Ranks over datasets", "tab:ranking_penalty", ranking),
+    "figure-kernels": Computed("Shapes of kernels", "fig:kernels", lambda _, path, __: kernel_shapes(path)),
+    "figure-moments": Computed(
+        "Decay of moments", "fig:moment_decay", lambda _, path, __: moment_decay(path)
+    ),
+    "figure-gaps": Computed(
+        "p(Δt) by split",
+        "fig:12_dataset_dist",
+        _of_datasets(gap_densities),
+        TGBL + TGBN + JODIE,
+        needs_data=True,
+    ),
     "figure-spectral": Computed(
-        "Spectral entropy of nodes", "fig:spectral_density", _of_datasets(spectral_densities)
+        "Spectral entropy of nodes",
+        "fig:spectral_density",
+        _of_datasets(spectral_densities),
+        TGBL,
+        needs_data=True,
     ),
 }

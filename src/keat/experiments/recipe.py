@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from keat.errors import InputError, unknown_name
+from keat.experiments.graph_job import GRAPH_LABEL, GraphJob
 from keat.experiments.job import Job
+from keat.experiments.sources import source_with
+from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import ARCHITECTURES
 
 
@@ -27,7 +30,7 @@ class Arm:
 
     @property
     def is_heuristic(self) -> bool:
-        return self.model not in ARCHITECTURES
+        return self.model not in ARCHITECTURES and self.model not in GEARSAGE_CONFIGS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +49,18 @@ class Recipe:
     refresh: tuple[int, ...] = ()
     sample: dict[str, int] = field(default_factory=dict)  # by dataset
     fit: dict[str, Any] = field(default_factory=dict)
+    reading: dict[str, dict[str, str]] = field(default_factory=dict)  # of files, by dataset; see `sources`
     minutes: dict[str, float] = field(default_factory=dict)  # to expect for one run, by dataset
     published_by: str = ""
-    paper: str = ""  # the label of the table in the paper, if it is one of its
+    paper: str = ""  # labels of the table in the paper, if it is one of its
 
     def jobs(self, sources: Mapping[str, str], seeds: int | None = None) -> list[Job]:
         """Runs for the datasets at hand, by seed first: a whole table of one seed comes before the next."""
+        kind = GraphJob if self.task == GRAPH_LABEL else Job
         return [
-            Job(
+            kind(
                 data=name,
-                source=sources[name],
+                source=self._source(name, sources[name]),
                 model=arm.model,
                 seed=seed,
                 config=arm.config,
@@ -70,6 +75,9 @@ class Recipe:
             for arm in self.arms
             if seed == 1 or not arm.is_heuristic
         ]
+
+    def _source(self, name: str, source: str) -> str:
+        return source_with(source, self.reading.get(name, {})) if source != name else source
 
 
 def load_recipe(name: str) -> Recipe:
@@ -97,12 +105,25 @@ def _folder() -> Any:
 def _read(name: str, text: str) -> Recipe:
     try:
         content = tomllib.loads(text)
+        if "like" in content:
+            return _like(load_recipe(content.pop("like")), name, content)
         arms = tuple(Arm(**arm) for arm in content.pop("arms"))
-        for key in ("datasets", "refresh", "also"):
-            if isinstance(content.get(key), Sequence):
-                content[key] = tuple(content[key])
-        return Recipe(name=name, arms=arms, **content)
+        return Recipe(name=name, arms=arms, **_as_tuples(content))
     except (tomllib.TOMLDecodeError, TypeError, KeyError) as error:
         raise InputError(
             f"The recipe {name} is not one ({error}); see docs/reproduce.md for the form."
         ) from error
+
+
+def _like(other: Recipe, name: str, content: dict[str, Any]) -> Recipe:
+    """Another view of the same runs: some arms of a recipe, trained and scored as there."""
+    arms = {arm.label: arm for arm in other.arms}
+    labels = content.pop("arms")
+    chosen = [replace(arms[label], published={}) for label in labels]
+    alone = [arm if arm.against in labels else replace(arm, against=None) for arm in chosen]
+    return replace(other, name=name, arms=tuple(alone), published_by="", **_as_tuples(content))
+
+
+def _as_tuples(content: dict[str, Any]) -> dict[str, Any]:
+    lists = [key for key in ("datasets", "refresh", "also") if isinstance(content.get(key), Sequence)]
+    return content | {key: tuple(content[key]) for key in lists}

@@ -19,14 +19,16 @@ from typing import Any, Literal, get_args
 import torch
 
 import keat
-from keat.datasets.loading import Dataset, load
+from keat.datasets.loading import Dataset
 from keat.errors import KeatError, unknown_name
-from keat.events.fingerprint import fingerprint
+from keat.experiments.graph_job import GraphJob, run_graph_job
 from keat.experiments.job import Job
 from keat.experiments.ledger import Ledger
-from keat.models.registry import create_link_model, trains_in_turn
+from keat.experiments.sources import fingerprint_of, open_source
+from keat.models.registry import create_link_model, create_node_model, trains_in_turn
 from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
+from keat.tasks.node_property import NodeProperty
 from keat.tasks.script import TGB_BATCH
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.runs import best_epoch, configuration, evaluate_run, train_run
@@ -34,6 +36,20 @@ from keat.training.runs import best_epoch, configuration, evaluate_run, train_ru
 Engine = Literal["local", "ray"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
 Told = Callable[[str], None]
+Work = Callable[[Job, str, str], dict[str, Any]]  # (job, key, scratch) → a line of the ledger
+
+
+def run_job(job: Job, key: str, scratch: str) -> dict[str, Any]:
+    """Train, score, and say all there is to say in plain values. Runs in a process of its own."""
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    if isinstance(job, GraphJob):
+        found = run_graph_job(job, Path(scratch))
+    else:
+        data = open_source(job.source)
+        found = {"events": len(data.stream)}
+        found |= _score_heuristic(job, data) if job.is_heuristic else _train(job, data, Path(scratch))
+    return line_of(job, key, found, time.perf_counter() - started)
 
 
 def run_jobs(
@@ -44,16 +60,19 @@ def run_jobs(
     parallel: int = 1,
     engine: Engine = "local",
     told: Told = print,
+    work: Work = run_job,
+    suffix: str = "",
 ) -> list[dict[str, Any]]:
-    """Run the jobs the ledger lacks and return the lines of all, in the order of the jobs."""
+    """Run the jobs the ledger lacks and return the lines of all, in the order of the jobs. Other ``work``
+    than training and scoring has its lines under other names, with a ``suffix``."""
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
-    keys = keys_of(jobs)
+    keys = [key + suffix for key in keys_of(jobs)]
     done = ledger.keys()
     missing = {key: job for key, job in zip(keys, jobs, strict=True) if key not in done}
     total = len(set(keys))
     told(f"{total - len(missing)} of {total} runs are in {ledger.path}; {len(missing)} to go")
-    for line in _run(missing, scratch, parallel, engine):
+    for line in _run(missing, scratch, parallel, engine, work):
         ledger.append(line)
         told(_summary(line))
     by_key = {line["key"]: line for line in ledger.lines()}
@@ -62,25 +81,17 @@ def run_jobs(
 
 def keys_of(jobs: Sequence[Job]) -> list[str]:
     """Names of jobs by content; each dataset is read once for its fingerprint."""
-    prints = {source: fingerprint(load(source).stream) for source in {job.source for job in jobs}}
+    prints = {source: fingerprint_of(source) for source in {job.source for job in jobs}}
     return [job.key(prints[job.source]) for job in jobs]
 
 
-def run_job(job: Job, key: str, scratch: str) -> dict[str, Any]:
-    """Train, score, and say all there is to say in plain values. Runs in a process of its own."""
-    torch.set_num_threads(1)
-    started = time.perf_counter()
-    data = load(job.source)
-    if job.is_heuristic:
-        found = _score_heuristic(job, data)
-    else:
-        found = _train(job, data, Path(scratch) / job.training_key(fingerprint(data.stream)))
+def line_of(job: Job, key: str, found: dict[str, Any], seconds: float) -> dict[str, Any]:
+    """A line of the ledger: the job, what was found, and where it ran."""
     return {
         "key": key,
         **asdict(job),
         **found,
-        "seconds": round(time.perf_counter() - started, 1),
-        "events": len(data.stream),
+        "seconds": round(seconds, 1),
         "keat": keat.__version__,
         "commit": _commit(),
         "torch": torch.__version__,
@@ -88,26 +99,48 @@ def run_job(job: Job, key: str, scratch: str) -> dict[str, Any]:
     }
 
 
-def _train(job: Job, data: Dataset, folder: Path) -> dict[str, Any]:
+def trained_run(job: Job, data: Dataset, scratch: Path) -> Path:
+    """The folder of a job's finished training, which begins or goes on where it is not there yet."""
+    folder = scratch / job.training_key(fingerprint_of(job.source, data))
     config = configuration(job.model, **job.config)
     resume = (folder / "run.json").exists()
-    validation = _task(job, data, "val")
-    train_run(job.model, data, folder, config, job.fitting(), task=validation, resume=resume)
-    usual = 1 if trains_in_turn(config) else TGB_BATCH
-    task = _task(job, data, "test")
+    train_run(job.model, data, folder, config, job.fitting(), task=task_of(job, data, "val"), resume=resume)
+    return folder
+
+
+def usual_refresh(job: Job) -> int:
+    """How fresh the state is where the job does not say: TGB's protocol, or what the model asks for."""
+    if job.is_heuristic or not trains_in_turn(configuration(job.model, **job.config)):
+        return TGB_BATCH
+    return 1
+
+
+def task_of(job: Job, data: Dataset, split: str) -> LinkTask | NodeProperty:
+    task = make_task(data, split, kind=job.task)  # type: ignore[arg-type]
+    assert isinstance(task, LinkTask | NodeProperty)
+    if job.sample is None or isinstance(task, NodeProperty):
+        return task
+    return task.sample(job.sample, seed=0)  # one sample for all arms
+
+
+def _train(job: Job, data: Dataset, scratch: Path) -> dict[str, Any]:
+    folder = trained_run(job, data, scratch)
+    task = task_of(job, data, "test")
     tested = {
         refresh: evaluate_run(folder, data, task, "test", refresh=refresh)
-        for refresh in job.refresh or (usual,)
+        for refresh in job.refresh or (usual_refresh(job),)
     }
-    return {"config_full": asdict(config), **best_epoch(folder), "test": _by_refresh(tested)}
+    config = asdict(configuration(job.model, **job.config))
+    return {"config_full": config, **best_epoch(folder), "test": _by_refresh(tested)}
 
 
 def _score_heuristic(job: Job, data: Dataset) -> dict[str, Any]:
     refreshes = job.refresh or (TGB_BATCH,)
 
     def scored(split: str) -> dict[int, Evaluation]:
-        task = _task(job, data, split)
-        return {r: evaluate(create_link_model(job.model, data.train), task, refresh=r) for r in refreshes}
+        task = task_of(job, data, split)
+        create = create_node_model if isinstance(task, NodeProperty) else create_link_model
+        return {r: evaluate(create(job.model, data.train), task, refresh=r) for r in refreshes}
 
     return {"val": scored("val")[refreshes[0]].metrics, "test": _by_refresh(scored("test"))}
 
@@ -121,20 +154,22 @@ def _by_refresh(scored: dict[int, Evaluation]) -> dict[str, dict[str, Any]]:
     }
 
 
-def _run(missing: dict[str, Job], scratch: Path, parallel: int, engine: Engine) -> Iterable[dict[str, Any]]:
+def _run(
+    missing: dict[str, Job], scratch: Path, parallel: int, engine: Engine, work: Work
+) -> Iterable[dict[str, Any]]:
     if engine == "ray":
         from keat.experiments.ray_engine import run_on_ray  # the extra `ray`
 
-        yield from run_on_ray(missing, scratch)
+        yield from run_on_ray(missing, scratch, work)
         return
     if parallel <= 1 or len(missing) <= 1:
         for key, job in missing.items():
-            yield run_job(job, key, str(scratch))
+            yield work(job, key, str(scratch))
         return
     spawn = multiprocessing.get_context("spawn")  # a fork would inherit torch's threads
     with ProcessPoolExecutor(parallel, mp_context=spawn) as pool:
         waiting: list[Future[dict[str, Any]]] = [
-            pool.submit(run_job, job, key, str(scratch)) for key, job in missing.items()
+            pool.submit(work, job, key, str(scratch)) for key, job in missing.items()
         ]
         try:
             for future in as_completed(waiting):
@@ -142,12 +177,6 @@ def _run(missing: dict[str, Job], scratch: Path, parallel: int, engine: Engine) 
         except (KeatError, KeyboardInterrupt):
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _task(job: Job, data: Dataset, split: str) -> LinkTask:
-    task = make_task(data, split, kind=job.task)  # type: ignore[arg-type]
-    assert isinstance(task, LinkTask)
-    return task if job.sample is None else task.sample(job.sample, seed=0)  # one sample for all arms
 
 
 def _summary(line: dict[str, Any]) -> str:

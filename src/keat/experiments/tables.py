@@ -6,48 +6,71 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from keat.experiments.job import Job
+from keat.experiments.published import Published, published
 from keat.experiments.recipe import Arm, Recipe
 from keat.experiments.statistics import Difference, paired_difference, spread
+from keat.report.tables import Strong, Table
 
 Lines = Sequence[tuple[Job, dict[str, Any]]]
 
 
 def table_of(recipe: Recipe, data: str, results: Lines) -> dict[str, Any]:
-    """Rows of one dataset as plain values: {"columns": …, "rows": …}, one row an arm that was run."""
+    """One dataset as plain values: ``rows`` of the arms that were run, ``others`` that only others have."""
     mine = [(job, line) for job, line in results if job.data == data]
     refreshes = [] if not mine else list(mine[0][1]["test"])
-    rows = [_row(recipe, arm, data, mine, refreshes) for arm in recipe.arms if _lines(recipe, arm, mine)]
+    rows = [_row(recipe, arm, data, mine, refreshes) for arm in recipe.arms if lines_of(recipe, arm, mine)]
+    labels = {row["label"] for row in rows}
+    numbers = [number for number in published(recipe.name) if number.data == data]
+    others = dict.fromkeys(number.row for number in numbers if number.row not in labels)
     return {
         "recipe": recipe.name,
+        "title": recipe.title,
+        "about": recipe.about,
         "data": data,
         "metric": recipe.metric,
-        "also": list(recipe.also),
+        "also": metrics_beside(recipe),
         "rows": rows,
+        "others": [{"label": label, "beside": _beside(recipe, label, data)} for label in others],
     }
 
 
-def markdown(table: Mapping[str, Any]) -> str:
-    """The table for a page. A difference is bold where its interval excludes zero."""
-    metric = table["metric"]
-    also = [f"test {other}" for other in table["also"]]
-    columns = ["model", "seeds", f"val {metric}", f"test {metric}", *also, "difference in test, paired"]
-    published = any(row["published"] for row in table["rows"])
-    columns += ["published"] if published else []
-    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
-    for row in table["rows"]:
+def metrics_beside(recipe: Recipe) -> list[str]:
+    """What is shown besides the metric that is compared: what the recipe says and what others published."""
+    theirs = [number.metric for number in published(recipe.name) if number.metric is not None]
+    return [metric for metric in dict.fromkeys([*recipe.also, *theirs]) if metric != recipe.metric]
+
+
+def shown(table: Mapping[str, Any]) -> Table:
+    """The table as people read it. A difference stands out where its interval excludes zero."""
+    metric, also = table["metric"], table["also"]
+    rows, others = table["rows"], table["others"]
+    beside = list(dict.fromkeys(column for row in (*rows, *others) for column in row["beside"]))
+    columns = ["model", "seeds", f"val {metric}", f"test {metric}", *(_heading(other) for other in also)]
+    paired = any(row["difference"] for row in rows)
+    columns += ["difference in test, paired"] if paired else []
+    body: list[list[str]] = []
+    for row in rows:
         difference = row["difference"] or ""
-        if row["clear"]:
-            difference = f"**{difference}**"
-        cells = [row["label"], str(row["seeds"]), row["val"], row["test"], *row["also"].values(), difference]
-        cells += [row["published"]] if published else []
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        cells = [row["label"], str(row["seeds"]), row["val"], row["test"], *row["also"].values()]
+        cells += [Strong(difference) if row["clear"] else difference] if paired else []
+        body.append([*cells, *(row["beside"].get(column, "") for column in beside)])
+    for row in others:
+        nothing = [""] * (len(columns) - 1)
+        body.append([row["label"], *nothing, *(row["beside"].get(column, "") for column in beside)])
+    return Table(f"{table['title']}: {table['data']}", [*columns, *beside], body, table["about"])
+
+
+def markdown(table: Mapping[str, Any]) -> str:
+    return shown(table).markdown()
+
+
+def _heading(metric: str) -> str:
+    return metric if metric == "loss" else f"test {metric}"
 
 
 def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequence[str]) -> dict[str, Any]:
-    lines = _lines(recipe, arm, results)
+    lines = lines_of(recipe, arm, results)
     difference = _difference(recipe, arm, results)
-    published = arm.published.get(data)
     values = {seed: _test(line, recipe.metric) for seed, line in lines.items()}
     return {
         "label": arm.label,
@@ -61,13 +84,39 @@ def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequenc
             for refresh in refreshes
             if all(refresh in line["test"] for line in lines.values())
         },
-        "also": {
-            metric: str(spread([_test(line, metric) for line in lines.values()])) for metric in recipe.also
-        },
+        "also": {metric: _spread_of(metric, lines) for metric in metrics_beside(recipe)},
         "difference": None if difference is None else f"{difference} vs {arm.against}",
         "clear": difference is not None and difference.is_clear,
-        "published": "" if published is None else f"{published:.4f}",
+        "beside": _beside(recipe, arm.label, data) or _beside_in_recipe(recipe, arm, data),
     }
+
+
+def _spread_of(metric: str, lines: Mapping[int, dict[str, Any]]) -> str:
+    """Empty where a line lacks it: heuristics have no loss."""
+    if metric == "loss":
+        found = [line["loss"] for line in lines.values() if "loss" in line]
+        return str(spread(found)) if found else ""
+    return str(spread([_test(line, metric) for line in lines.values()]))
+
+
+def _beside(recipe: Recipe, label: str, data: str) -> dict[str, str]:
+    """What others have for a row in the test split, by whose number it is and, if another, of what metric."""
+
+    def column(number: Published) -> str:
+        other = number.metric not in (None, recipe.metric)
+        return f"{number.by}, {number.metric}" if other else number.by
+
+    return {
+        column(number): str(number)
+        for number in published(recipe.name)
+        if (number.row, number.data, number.split) == (label, data, "test")
+    }
+
+
+def _beside_in_recipe(recipe: Recipe, arm: Arm, data: str) -> dict[str, str]:
+    """The same for a recipe of one's own, which says it itself."""
+    number = arm.published.get(data)
+    return {} if number is None else {recipe.published_by or "published": f"{number:.4f}"}
 
 
 def _difference(recipe: Recipe, arm: Arm, results: Lines) -> Difference | None:
@@ -75,13 +124,13 @@ def _difference(recipe: Recipe, arm: Arm, results: Lines) -> Difference | None:
         return None
     other = next(candidate for candidate in recipe.arms if candidate.label == arm.against)
     ours, theirs = (
-        {seed: _test(line, recipe.metric) for seed, line in _lines(recipe, which, results).items()}
+        {seed: _test(line, recipe.metric) for seed, line in lines_of(recipe, which, results).items()}
         for which in (arm, other)
     )
     return paired_difference(ours, theirs)
 
 
-def _lines(recipe: Recipe, arm: Arm, results: Lines) -> dict[int, dict[str, Any]]:
+def lines_of(recipe: Recipe, arm: Arm, results: Lines) -> dict[int, dict[str, Any]]:
     """Lines of an arm by seed."""
     return {
         job.seed: line

@@ -4,6 +4,7 @@ difference; and a curve for each neighbour."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -28,55 +29,69 @@ def attention_over_age(
     return np.asarray(alpha.T[: int(past.mask.sum())].numpy(), dtype=np.float64)
 
 
-def draw_heatmaps(plain: Grid, modulated: Grid, ages: Sequence[int], unit: TimeUnit, path: Path) -> None:
-    """Three panels: standard attention, KEAT's, and what the kernel changed."""
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Attention (n, G) of one node to its past events over a shared age: with ψ = 1, and with the kernel."""
+
+    name: str
+    plain: Grid
+    modulated: Grid
+
+
+def draw_heatmaps(sweeps: Sequence[Sweep], ages: Sequence[int], unit: TimeUnit, path: Path) -> None:
+    """Three panels for each node: standard attention, KEAT's, and what the kernel changed."""
     plt = pyplot()
-    figure, axes = plt.subplots(1, 3, figsize=(13, 3.6), layout="constrained", sharey=True)
-    top, most = max(plain.max(), modulated.max()), max(np.abs(modulated - plain).max(), 1e-9)
-    panels = (
-        ("ψ = 1, φ frozen", plain, "cividis", 0.0, top),
-        ("with the kernel, φ frozen", modulated, "cividis", 0.0, top),
-        ("difference", modulated - plain, "PuOr_r", -most, most),
-    )
+    size = (13, 0.3 + 3.3 * len(sweeps))
+    figure, axes = plt.subplots(len(sweeps), 3, figsize=size, layout="constrained", squeeze=False)
     shown = np.linspace(0, len(ages) - 1, 4).round().astype(int)
-    for place, (title, grid, colours, low, high) in zip(axes, panels, strict=True):
-        image = place.imshow(grid, aspect="auto", cmap=colours, vmin=low, vmax=high, interpolation="nearest")
-        place.set_title(title, loc="left", fontsize=11)
-        place.set_xticks(shown, [ago(ages[g], unit) for g in shown])
-        place.set_yticks(range(len(grid)), [f"#{k + 1}" for k in range(len(grid))])
+    for row, sweep in zip(axes, sweeps, strict=True):
+        change = sweep.modulated - sweep.plain
+        top, most = max(sweep.plain.max(), sweep.modulated.max()), max(np.abs(change).max(), 1e-9)
+        panels = (
+            ("ψ = 1, φ frozen", sweep.plain, "cividis", 0.0, top),
+            ("with the kernel, φ frozen", sweep.modulated, "cividis", 0.0, top),
+            ("difference", change, "PuOr_r", -most, most),
+        )
+        for place, (title, grid, colours, low, high) in zip(row, panels, strict=True):
+            image = place.imshow(
+                grid, aspect="auto", cmap=colours, vmin=low, vmax=high, interpolation="nearest"
+            )
+            place.set_title(f"{sweep.name}: {title}", loc="left", fontsize=10)
+            place.set_xticks(shown, [ago(ages[g], unit) for g in shown])
+            place.set_yticks(range(len(grid)), [f"#{k + 1}" for k in range(len(grid))], fontsize=8)
+            figure.colorbar(image, ax=place, shrink=0.85)
+        row[0].set_ylabel("past event, newest first")
+    for place in axes[-1]:
         place.set_xlabel("age given to every event")
-        figure.colorbar(image, ax=place, shrink=0.85)
-    axes[0].set_ylabel("past event, newest first")
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
 
-def draw_neighbor_curves(
-    plain: Grid, modulated: Grid, ages: Sequence[int], unit: TimeUnit, path: Path
-) -> None:
-    """One small panel a past event: its attention without and with the kernel."""
+def draw_neighbor_curves(sweeps: Sequence[Sweep], ages: Sequence[int], unit: TimeUnit, path: Path) -> None:
+    """One small panel a past event: its attention without and with the kernel; a block for each node."""
     plt = pyplot()
-    columns = min(5, len(plain))
-    lines = -(-len(plain) // columns)
+    columns = min(5, max(len(sweep.plain) for sweep in sweeps))
+    lines = [-(-len(sweep.plain) // columns) for sweep in sweeps]
     figure, axes = plt.subplots(
-        lines,
+        sum(lines),
         columns,
-        figsize=(2.6 * columns, 2.1 * lines),
+        figsize=(2.6 * columns, 2.1 * sum(lines)),
         layout="constrained",
         sharex=True,
         sharey=True,
         squeeze=False,
     )
     shown = np.linspace(0, len(ages) - 1, 3).round().astype(int)
-    for k, place in enumerate(axes.flat):
-        if k >= len(plain):
-            place.set_axis_off()
-            continue
-        place.plot(plain[k], color=BLUE, linestyle="--", label="ψ = 1")
-        place.plot(modulated[k], color=ORANGE, label="with the kernel")
-        place.set_title(f"event #{k + 1}", loc="left", fontsize=9)
-        place.set_xticks(shown, [ago(ages[g], unit) for g in shown], fontsize=7)
-        place.spines[["top", "right"]].set_visible(False)
+    for sweep, block in zip(sweeps, np.split(axes, np.cumsum(lines)[:-1]), strict=True):
+        for k, place in enumerate(block.flat):
+            if k >= len(sweep.plain):
+                place.set_axis_off()
+                continue
+            place.plot(sweep.plain[k], color=BLUE, linestyle="--", label="ψ = 1")
+            place.plot(sweep.modulated[k], color=ORANGE, label="with the kernel")
+            place.set_title(f"{sweep.name}: event #{k + 1}", loc="left", fontsize=8)
+            place.set_xticks(shown, [ago(ages[g], unit) for g in shown], fontsize=7)
+            place.spines[["top", "right"]].set_visible(False)
     axes[0, 0].legend(frameon=False, fontsize=7)
     figure.supylabel("attention", fontsize=9)
     figure.savefig(path, dpi=150)

@@ -34,7 +34,7 @@ def kernel_shapes(path: Path) -> dict[str, Any]:
         axes.plot(ages, np.broadcast_to(psi, ages.shape), color=colour, label=label)
     axes.set(xlabel="age Δt / σ", ylabel="ψ(Δt)", ylim=(0, 1.05))
     axes.legend(frameon=False)
-    return _saved(plt, figure, path)
+    return saved(plt, figure, path)
 
 
 def moment_decay(path: Path) -> dict[str, Any]:
@@ -50,17 +50,17 @@ def moment_decay(path: Path) -> dict[str, Any]:
         rows += [{"a": rate, "n": n, "R_n": float(found[n]), "closed form": float(closed[n])} for n in ORDERS]
     axes.set(xlabel="order n", ylabel="R_n")
     axes.legend(frameon=False)
-    return {"rows": rows, **_saved(plt, figure, path)}
+    return {"rows": rows, **saved(plt, figure, path)}
 
 
 def gap_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str, Any]:
     """p(Δt) of every split of every dataset."""
     plt = pyplot()
-    figure, axes = _grid(plt, len(datasets))
+    figure, axes = grid(plt, len(datasets))
     for place, (name, data) in zip(axes, datasets.items(), strict=True):
         gap_curves(place, data)
         place.set_title(name, loc="left", fontsize=11)
-    return _saved(plt, figure, path)
+    return saved(plt, figure, path)
 
 
 def spectral_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str, Any]:
@@ -76,11 +76,12 @@ def spectral_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str,
             rows.append({"dataset": name, "of": of, "median H": round(float(np.median(entropies)), 3)})
         place.set(xlabel="spectral entropy H, nats", ylabel="density of nodes", title=f"of {of}")
         place.legend(frameon=False, fontsize=8)
-    return {"rows": rows, **_saved(plt, figure, path)}
+    return {"rows": rows, **saved(plt, figure, path)}
 
 
-def _grid(plt: Any, number: int) -> tuple[Any, list[Any]]:
-    columns = min(3, max(number, 1))
+def grid(plt: Any, number: int, columns: int = 3) -> tuple[Any, list[Any]]:
+    """A figure of so many panels."""
+    columns = min(columns, max(number, 1))
     lines = -(-number // columns)
     figure, axes = plt.subplots(
         lines, columns, figsize=(4.4 * columns, 3.2 * lines), layout="constrained", squeeze=False
@@ -90,7 +91,8 @@ def _grid(plt: Any, number: int) -> tuple[Any, list[Any]]:
     return figure, list(axes.flat[:number])
 
 
-def _saved(plt: Any, figure: Any, path: Path) -> dict[str, Any]:
+def saved(plt: Any, figure: Any, path: Path) -> dict[str, Any]:
+    """Write the figure and say where it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
     plt.close(figure)

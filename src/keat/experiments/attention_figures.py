@@ -1,0 +1,82 @@
+"""The paper's pictures of attention over a shared age, of trained runs.
+
+A run that is in the ledger but no longer in scratch is trained again: a picture has to look inside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from keat.analysis.what_if import past_of
+from keat.datasets.loading import Dataset
+from keat.errors import InputError
+from keat.events.units import TimeUnit
+from keat.experiments.drawing import Drawing
+from keat.experiments.runner import trained_run
+from keat.experiments.sources import open_source
+from keat.explain.blur_figures import Sweep, attention_over_age, draw_heatmaps, draw_neighbor_curves
+from keat.models.tgn import TGN
+from keat.training.runs import open_run
+
+EXAMPLES = 3  # nodes
+AGES, REACH = 41, 4  # of the sweep: so many ages from 0 to so many σ
+Draw = Callable[[Sequence[Sweep], Sequence[int], TimeUnit, Path], None]
+
+
+def draw_blurring(drawing: Drawing) -> dict[str, Any]:
+    return _sweeps(drawing, draw_heatmaps)
+
+
+def draw_neighbors(drawing: Drawing) -> dict[str, Any]:
+    return _sweeps(drawing, draw_neighbor_curves)
+
+
+def _sweeps(drawing: Drawing, draw: Draw) -> dict[str, Any]:
+    """A picture for each dataset and arm, in the state after validation."""
+    rows: list[dict[str, Any]] = []
+    pictures = []
+    for job, _ in drawing.results:
+        data = open_source(job.source)
+        model, _, ids = open_run(trained_run(job, data, drawing.scratch))
+        if not isinstance(model, TGN):
+            raise InputError(f"{job.model} has no attention over past events; the figure needs a TGN.")
+        ages = np.linspace(0, REACH * model.sigma, AGES).astype(np.int64).tolist()
+        sweeps = first_sweeps(model, data, ids.label, ages)
+        alone = len(drawing.results) == 1
+        path = drawing.path if alone else drawing.path.with_stem(f"{drawing.path.stem}-{job.data}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draw(sweeps, ages, data.stream.unit, path)
+        pictures.append(str(path))
+        rows += [{"dataset": job.data, **row} for sweep in sweeps for row in _numbers(sweep)]
+    return {"rows": rows, "picture": pictures[0], "pictures": pictures}
+
+
+def first_sweeps(
+    model: TGN, data: Dataset, label: Callable[[int], object], ages: Sequence[int]
+) -> list[Sweep]:
+    """Of the sources with the longest past, the first ones to act in the test split: nobody chose them."""
+    sources, first = np.unique(data.test.src, return_index=True)
+    nodes = torch.from_numpy(sources[np.argsort(first)].astype(np.int64))
+    times = torch.full((len(nodes),), int(data.test.t[0]))
+    events = past_of(model, nodes, times).mask.sum(dim=1)
+    sweeps = []
+    for place in torch.argsort(events, descending=True, stable=True)[:EXAMPLES].tolist():
+        past = past_of(model, nodes[[place]], times[[place]])
+        plain, modulated = (attention_over_age(model, past, ages, kernel=kernel) for kernel in (False, True))
+        sweeps.append(Sweep(f"source {label(int(nodes[place]))}", plain, modulated))
+    return sweeps
+
+
+def _numbers(sweep: Sweep) -> list[dict[str, Any]]:
+    """Attention to each event with ψ = 1, which no age changes, and with the kernel at some ages."""
+    columns = {f"at {multiple} σ": (AGES - 1) * multiple // REACH for multiple in (0, 1, REACH)}
+    return [
+        {"node": sweep.name, "event": k + 1, "ψ = 1": round(float(sweep.plain[k, 0]), 4)}
+        | {name: round(float(sweep.modulated[k, at]), 4) for name, at in columns.items()}
+        for k in range(len(sweep.plain))
+    ]

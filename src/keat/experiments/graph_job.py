@@ -1,0 +1,90 @@
+"""Runs on a whole labelled graph, as GEARSage on DGraphFin: jobs like all others, with a training of their
+own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import keat
+from keat.datasets.dgraphfin import DGraphFin
+from keat.errors import unknown_name
+from keat.experiments.job import Job
+from keat.experiments.sources import graph_fingerprint
+from keat.models.gearsage import GEARSAGE_CONFIGS, build_features
+from keat.training.gearsage import (
+    GEARSageFit,
+    evaluate_gearsage,
+    gearsage_configuration,
+    label_metrics,
+    labelled_nodes,
+    open_labelled_graph,
+    train_gearsage,
+)
+from keat.training.runs import best_epoch
+
+GRAPH_LABEL = "graph-label"  # the task of a recipe of such jobs
+
+
+@dataclass(frozen=True, slots=True)
+class GraphJob(Job):
+    """A job whose data is a graph and whose model is a GEARSage, or a baseline."""
+
+    @property
+    def is_heuristic(self) -> bool:
+        return self.model not in GEARSAGE_CONFIGS
+
+    def training_key(self, fingerprint: str) -> str:
+        content: dict[str, Any] = {"keat": keat.__version__, "data": fingerprint, "model": self.model}
+        if not self.is_heuristic:
+            content |= {"config": asdict(gearsage_configuration(self.model, **self.config))}
+            content |= {"fit": asdict(self.graph_fitting())}
+        return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
+
+    def graph_fitting(self) -> GEARSageFit:
+        return GEARSageFit(**self.fit, seed=self.seed)
+
+
+def run_graph_job(job: GraphJob, scratch: Path) -> dict[str, Any]:
+    """Train or fit, and score validation and test nodes."""
+    data = open_labelled_graph(job.source)
+    if job.is_heuristic:
+        scores = _baseline(job.model, data)
+        parts = (labelled_nodes(data, part) for part in ("valid", "test"))
+        val, test = (label_metrics(scores[nodes], data.y[nodes]) for nodes in parts)
+        return {"val": val, "test": {"all": test}, "events": len(data.stream)}
+    config = gearsage_configuration(job.model, **job.config)
+    folder = scratch / job.training_key(graph_fingerprint(data))
+    resume = (folder / "run.json").exists()
+    train_gearsage(job.model, data, folder, config, job.graph_fitting(), resume=resume)
+    test = evaluate_gearsage(folder, data, "test")
+    return {
+        "config_full": asdict(config),
+        **best_epoch(folder),
+        "test": {"all": test},
+        "events": len(data.stream),
+    }
+
+
+def _baseline(name: str, data: DGraphFin) -> npt.NDArray[np.float64]:
+    """A score a node: its number of contacts, or logistic regression on GEARSage's own features."""
+    if name == "degree":
+        ends = np.concatenate((data.stream.src, data.stream.dst))
+        return np.bincount(ends, minlength=data.stream.num_nodes).astype(np.float64)
+    if name != "logistic":
+        raise unknown_name("model of whole graphs", name, [*GEARSAGE_CONFIGS, "degree", "logistic"])
+    from sklearn.linear_model import LogisticRegression  # a second to import: only when used
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    features = build_features(data.stream, data.y).astype(np.float64)
+    classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    classifier.fit(features[data.train], data.y[data.train])
+    scores: npt.NDArray[np.float64] = classifier.decision_function(features)
+    return scores

@@ -1,0 +1,47 @@
+"""What others published: the paper's own numbers, and those of TGB's leaderboard."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """One number of one row of a table, for one dataset and split. ``metric`` None is the table's own."""
+
+    row: str
+    data: str
+    split: str
+    by: str  # "paper" or "leaderboard"
+    mean: float
+    std: float | None = None
+    metric: str | None = None
+
+    def __str__(self) -> str:
+        """With the digits it was printed with, three at least."""
+        digits = max(3, len(f"{self.mean:g}".partition(".")[2]))
+        return f"{self.mean:.{digits}f}" + ("" if self.std is None else f" ± {self.std:.{digits}f}")
+
+
+@cache
+def published(table: str) -> tuple[Published, ...]:
+    """All numbers of a table; none where nobody published it."""
+    return tuple(
+        Published(record["row"], data, split, record["by"], *_spread(value), metric=record.get("metric"))
+        for record in _all().get(table, [])
+        for split in ("test", "val")
+        for data, value in record.get(split, {}).items()
+    )
+
+
+def _spread(value: float | list[float]) -> tuple[float, float | None]:
+    return (value[0], value[1]) if isinstance(value, list) else (float(value), None)
+
+
+@cache
+def _all() -> dict[str, Any]:
+    return tomllib.loads((files("keat.experiments") / "published.toml").read_text(encoding="utf-8"))

@@ -1,0 +1,85 @@
+"""The table of ranks: the leaderboard's as the paper has it, averaged again, and that of what was measured.
+
+A model that is missing on a dataset gets the rank after the last one: the paper's penalty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from keat.experiments.measured import measured
+from keat.experiments.recipe import load_recipe
+from keat.experiments.tables import table_of
+
+RANKED = ("tgbl-wiki", "tgbl-review", "tgbl-coin", "tgbl-comment", "tgbl-flight")
+PAPER_RANKS: dict[str, tuple[int, ...]] = {  # of the leaderboard of 2025-08-04; 17 where there is no entry
+    "TNCN": (3, 3, 1, 1, 1),
+    "TGN": (10, 5, 4, 4, 2),
+    "CTAN": (5, 2, 3, 2, 17),
+    "DyGFormer": (1, 7, 2, 3, 17),
+    "EdgeBank-tw": (6, 15, 5, 6, 4),
+    "DyRep": (16, 8, 6, 5, 3),
+    "EdgeBank∞": (7, 16, 7, 7, 5),
+    "NAT": (2, 6, 17, 17, 17),
+    "CAWN": (4, 10, 17, 17, 17),
+    "GraphMixer": (15, 1, 17, 17, 17),
+    "EGCNo (UTG)": (9, 9, 17, 17, 17),
+    "TGAT": (14, 4, 17, 17, 17),
+    "HTGN (UTG)": (8, 13, 17, 17, 17),
+    "GCN (UTG)": (12, 12, 17, 17, 17),
+    "TCL": (13, 11, 17, 17, 17),
+    "GCLSTM (UTG)": (11, 14, 17, 17, 17),
+}
+MEASURED = ("table-link", "table-flight")
+
+
+def ranking(sources: Mapping[str, str], path: Path, ledger: Path) -> dict[str, Any]:  # noqa: ARG001
+    """Average rank and mean reciprocal rank over datasets, of the paper's ranks and of the ledger's."""
+    tables = {"Leaderboard ranks, as in the paper": averages(PAPER_RANKS, RANKED)}
+    numbers = _measured(sources, ledger)
+    if numbers:
+        tables["Ranks of what was measured, by test MRR"] = averages(ranks_of(numbers), list(numbers))
+    return {"tables": tables}
+
+
+def averages(ranks: Mapping[str, Sequence[int]], datasets: Sequence[str]) -> list[dict[str, Any]]:
+    """Rows, the best average first."""
+    rows = [
+        {
+            "model": model,
+            **dict(zip(datasets, of_model, strict=True)),
+            "average rank": round(float(np.mean(of_model)), 3),
+            "ranking MRR": round(float(np.mean(1 / np.array(of_model))), 3),
+        }
+        for model, of_model in ranks.items()
+    ]
+    return sorted(rows, key=lambda row: row["average rank"])
+
+
+def ranks_of(numbers: Mapping[str, Mapping[str, float]]) -> dict[str, list[int]]:
+    """Ranks of models from {dataset: {model: metric}}, the highest first; equals share the better rank."""
+    models = list(dict.fromkeys(model for of_data in numbers.values() for model in of_data))
+    ranks: dict[str, list[int]] = {model: [] for model in models}
+    for of_data in numbers.values():
+        order = rankdata([-value for value in of_data.values()], method="min").astype(int).tolist()
+        here = dict(zip(of_data, order, strict=True))
+        for model in models:
+            ranks[model].append(here.get(model, len(models) + 1))
+    return ranks
+
+
+def _measured(sources: Mapping[str, str], ledger: Path) -> dict[str, dict[str, float]]:
+    """Mean test MRR of every arm of the link tables that has been run, by dataset."""
+    found: dict[str, dict[str, float]] = {}
+    for recipe in map(load_recipe, MEASURED):
+        results = measured(recipe, sources, ledger)
+        for data in recipe.datasets:
+            rows = table_of(recipe, data, results)["rows"]
+            if rows:
+                found[data] = {row["label"]: float(np.mean(list(row["values"].values()))) for row in rows}
+    return found

@@ -1,0 +1,60 @@
+"""A table once, for a page of HTML, for Markdown and for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+
+class Strong(str):
+    """A cell that stands out, where a test says that it may."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns and rows of text. The first ``text_columns`` are words, the others numbers."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    caption: str = ""
+    text_columns: int = 1
+
+    def markdown(self) -> str:
+        lines = ["| " + " | ".join(self.columns) + " |", "|" + " --- |" * len(self.columns)]
+        lines += ["| " + " | ".join(_marked(cell) for cell in row) + " |" for row in self.rows]
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """On a phone every row is a card; a cell then says which column it is of."""
+        head = "".join(
+            f"<th{self._side(place)}>{escape(column)}</th>" for place, column in enumerate(self.columns)
+        )
+        body = "\n".join(f"<tr>{self._row(row)}</tr>" for row in self.rows)
+        caption = f'<p class="hint">{escape(self.caption)}</p>' if self.caption else ""
+        return f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>{caption}"
+
+    def _row(self, row: Sequence[str]) -> str:
+        first = f'<td class="wide who">{_shown(row[0])}</td>'
+        others = (
+            f'<td{self._side(place)} data-label="{escape(self.columns[place])}">{_shown(cell)}</td>'
+            for place, cell in enumerate(row)
+            if place
+        )
+        return first + "".join(others)
+
+    def _side(self, place: int) -> str:
+        return "" if place < self.text_columns else ' class="right"'
+
+
+def _marked(cell: str) -> str:
+    text = cell.replace("|", "\\|").replace("\n", "<br>")
+    return f"**{text}**" if isinstance(cell, Strong) else text
+
+
+def _shown(cell: str) -> str:
+    text = escape(cell).replace("\n", "<br>")
+    return f"<b>{text}</b>" if isinstance(cell, Strong) else text

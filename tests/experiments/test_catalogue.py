@@ -1,0 +1,147 @@
+"""The list of tables and figures has all of the paper's, and every cell says where it stands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import keat
+from keat.datasets.payments import simulate_payments
+from keat.experiments.catalogue import states
+from keat.experiments.job import Job
+from keat.experiments.ledger import Ledger
+from keat.experiments.published import published
+from keat.experiments.ranking import PAPER_RANKS, RANKED, averages, ranking, ranks_of
+from keat.experiments.recipe import load_recipe, recipe_names
+from keat.experiments.runner import keys_of
+
+PAPER_LABELS = """
+fig:temporal-mismatch fig:intro_attn_plots tab:link_pred_results tab:kernel_ablations tab:notation
+tab:tgbl_stats tab:jodie-stats tab:tgbn_stats tab:dgraphfin-stats fig:spectral_density fig:moment_decay
+fig:kernels tab:ranking_penalty tab:node_edge_modulation fig:wiki_kernel_width fig:wiki_hits
+tab:link_pred_results_tgbl_flight tab:node_classification_ndcg fig:dgraphfin_keat tab:jodie_results
+tab:time_encoding_ablation_2 tab:param-count fig:12_dataset_dist fig:attn_summary_1
+fig:attn_for_10_neighbors_1 fig:attn_summary_ex_2 fig:n_summary_ex_2 fig:attn_summary_ex_3
+fig:n_summary_ex_3
+"""
+
+
+@pytest.fixture
+def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KEAT_DATA", str(tmp_path / "data"))
+    return tmp_path
+
+
+def by_name(sources: dict[str, str], ledger: Path) -> dict[str, dict[str, Any]]:
+    return {entry["name"]: entry for entry in states(sources, ledger)}
+
+
+def test_everything_in_the_paper_has_an_entry(nothing_here: Path) -> None:
+    entries = states({}, nothing_here / "none.jsonl")
+    named = [label for entry in entries for label in entry["paper"].split(", ") if label]
+    assert sorted(named) == sorted(PAPER_LABELS.split())
+    assert len({entry["name"] for entry in entries}) == len(entries)
+    json.dumps(entries)
+
+
+def test_every_cell_has_a_number_or_says_what_it_would_take(nothing_here: Path) -> None:
+    for entry in states({}, nothing_here / "none.jsonl"):
+        assert entry["cells"] or "nothing to measure" in entry["state"], entry["name"]
+        for cell in entry["cells"]:
+            match cell["state"]:
+                case "data missing":
+                    assert " not " in cell["why"]
+                    assert cell["command"].split(" && ")[-1].startswith(f"keat reproduce {entry['name']}")
+                case "published only":
+                    assert cell.keys() & {"paper", "leaderboard"}
+                case "computed on demand":
+                    assert cell["command"] == f"keat reproduce {entry['name']}"
+                case "measured":
+                    assert cell["measured"] == cell["paper"]["total"]  # parameters, counted right now
+                case other:
+                    raise AssertionError(other)
+
+
+def test_the_file_that_is_missing_is_named(nothing_here: Path) -> None:
+    entries = by_name({}, nothing_here / "none.jsonl")
+    (flight, *_) = entries["table-flight"]["cells"]
+    assert "tgbl-flight_edgelist_v2.csv" in flight["why"]
+    assert flight["command"] == "keat data get tgbl-flight && keat reproduce table-flight"
+    assert flight["leaderboard"] == {"test": "0.167", "val": "0.166"}
+    (fraud, *_) = entries["table-dgraphfin"]["cells"]
+    assert fraud["command"] == "keat reproduce table-dgraphfin --data dgraphfin=dgraphfin.npz"
+    (own,) = {cell["command"] for cell in entries["uci-readings"]["cells"]}
+    assert own == "keat reproduce uci-readings --data uci=uci.parquet"
+
+
+def line_of(job: Job, key: str, mrr: float) -> dict[str, Any]:
+    metrics = {"mrr": mrr, "hits@10": mrr, "hits@1": mrr, "hits@3": mrr}
+    found = {"val": metrics, "test": {"200": metrics}, "loss": 1.0, "keat": keat.__version__}
+    return {"key": key, **asdict(job), **found}
+
+
+def test_what_a_ledger_has_counts_by_content_or_by_name(nothing_here: Path) -> None:
+    stream = simulate_payments(1_000, seed=3)
+    file = nothing_here / "mine.parquet"
+    pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t}), file)
+    recipe, ledger = load_recipe("table-link"), nothing_here / "ledger.jsonl"
+    jobs = [job for job in recipe.jobs({"wikipedia": str(file)}, 2) if job.model in ("edgebank", "tgn")]
+    for place, (job, key) in enumerate(zip(jobs, keys_of(jobs), strict=True)):
+        Ledger(ledger).append(line_of(job, key, 0.5 + 0.1 * place))
+    Ledger(ledger).append(line_of(jobs[0], "0123-hits", 0.9))  # other work does not count
+    other = nothing_here / "other.parquet"
+    pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t + 1}), other)
+    for source, runs in ((str(file), 3), (None, 3), (str(other), 0)):
+        entry = by_name({} if source is None else {"wikipedia": source}, ledger)["table-link"]
+        assert entry["datasets"]["wikipedia"]["runs"] == runs
+        cells = {cell["row"]: cell for cell in entry["cells"] if cell["data"] == "wikipedia"}
+        if runs:
+            assert cells["EdgeBank∞"]["test"] == "0.5000"
+            assert (cells["TGN"]["seeds"], cells["TGN"]["of"]) == (2, 5)
+        assert cells["DyGFormer"]["state"] == ("to run" if source else "data missing")
+    found = ranking({}, nothing_here, ledger)["tables"]["Ranks of what was measured, by test MRR"]
+    assert [(row["model"], row["wikipedia"]) for row in found] == [("TGN", 1), ("EdgeBank∞", 2)]
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_recipes_and_the_published_numbers_agree(name: str) -> None:
+    recipe = load_recipe(name)
+    metric = "ap_batch_mean" if name == "table-jodie" else None  # what PyG's example prints
+    theirs = {
+        (number.row, number.data): number.mean
+        for number in published(name)
+        if number.split == "test" and number.metric == metric
+    }
+    if recipe.paper:
+        for arm in recipe.arms:
+            for data, value in arm.published.items():
+                assert theirs[arm.label, data] == value
+    assert {data for _, data in theirs} <= set(recipe.datasets)
+
+
+def test_published_numbers_keep_their_digits() -> None:
+    numbers = {(n.row, n.data, n.by): str(n) for n in published("table-tgbn") if n.split == "test"}
+    assert numbers["TGN", "tgbn-token", "paper"] == "0.141 ± 0.006"
+    assert numbers["TGN", "tgbn-token", "leaderboard"] == "0.169"
+    assert str(next(n for n in published("table-jodie") if n.data == "jodie-wiki")) == "0.9593"
+    assert published("uci-readings") == ()
+
+
+def test_ranks_average_to_the_papers() -> None:
+    rows = {row["model"]: row for row in averages(PAPER_RANKS, RANKED)}
+    for model, average, reciprocal in (("TNCN", 1.8, 0.733), ("TGN", 5.0, 0.26), ("TCL", 15.0, 0.069)):
+        assert rows[model]["average rank"] == average
+        assert rows[model]["ranking MRR"] == reciprocal
+    assert rows["DyRep"]["ranking MRR"] == 0.177  # the paper prints 0.178
+    assert next(iter(rows)) == "TNCN"
+
+
+def test_a_model_that_is_missing_is_ranked_last() -> None:
+    ranks = ranks_of({"a": {"x": 0.5, "y": 0.7, "z": 0.5}, "b": {"x": 0.1}})
+    assert ranks == {"x": [2, 1], "y": [1, 4], "z": [2, 4]}

@@ -1,0 +1,160 @@
+"""Figures of trained runs, node properties and whole graphs: run small, cached, and right."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from keat.analysis.what_if import past_of
+from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
+from keat.datasets.payments import simulate_payments
+from keat.errors import InputError, UnknownNameError
+from keat.experiments.attention_figures import AGES, REACH, first_sweeps
+from keat.experiments.drawing import Drawing
+from keat.experiments.hits_figure import KS
+from keat.experiments.ledger import Ledger
+from keat.experiments.recipe import Recipe, load_recipe
+from keat.experiments.run_figures import FIGURES
+from keat.experiments.runner import run_jobs
+from keat.experiments.sources import fingerprint_of, open_source, source_with
+from keat.experiments.tables import shown, table_of
+from keat.training.runs import open_run
+
+SMALL = {"dim": 8, "neighbors": 5}
+
+
+def small(name: str, epochs: int = 1) -> Recipe:
+    """A recipe of the paper with models that train in a second."""
+    recipe = load_recipe(name)
+    arms = [arm if arm.is_heuristic else replace(arm, config=arm.config | SMALL) for arm in recipe.arms]
+    return replace(recipe, arms=tuple(arms), fit={"epochs": epochs, "lr": 1e-3})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("figures")
+    stream = simulate_payments(1_500, seed=2)
+    table = pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t})
+    pq.write_table(table, folder / "payments.parquet")
+    return folder
+
+
+def draw(recipe: Recipe, folder: Path, seeds: int) -> tuple[dict[str, Any], list[dict[str, Any]], list[str]]:
+    """The figure, the lines of its runs, and what was told."""
+    pytest.importorskip("matplotlib")
+    jobs, said = recipe.jobs({"wikipedia": str(folder / "payments.parquet")}, seeds), list[str]()
+    ledger = Ledger(folder / "ledger.jsonl")
+    lines = run_jobs(jobs, ledger, folder / "runs", told=said.append)
+    results = list(zip(jobs, lines, strict=True))
+    path = folder / f"{recipe.name}.png"
+    drawing = Drawing(recipe, results, ledger, folder / "runs", path, told=said.append)
+    result = FIGURES[recipe.name](drawing)
+    assert (folder / f"{recipe.name}.png").read_bytes().startswith(b"\x89PNG")
+    assert result["picture"] == str(path)
+    return result, lines, said
+
+
+def test_hits_are_those_of_the_runs(folder: Path) -> None:
+    result, lines, _ = draw(small("figure-hits"), folder, seeds=2)
+    rows = {(row["model"], row["split"]): row for row in result["rows"]}
+    assert len(rows) == 2 * 5
+    curves = [[float(str(row[f"hits@{k}"]).split()[0]) for k in KS] for row in rows.values()]
+    assert all(curve == sorted(curve) for curve in curves)
+    trained = [line for line in lines if line["model"] == "tgn"]
+    assert rows["TGN", "test"]["seeds"] == len(trained) == 2
+    for k in (1, 3, 10):
+        mean = np.mean([line["test"]["200"][f"hits@{k}"] for line in trained])
+        assert float(rows["TGN", "test"][f"hits@{k}"].split()[0]) == pytest.approx(mean, abs=5e-5)
+    again, _, said = draw(small("figure-hits"), folder, seeds=2)
+    assert again == result
+    assert sum("0 to go" in text for text in said) == 2  # neither trained nor ranked again
+
+
+def test_attention_figures_look_into_the_same_run(folder: Path) -> None:
+    first, _, _ = draw(small("figure-blurring"), folder, seeds=1)
+    second, _, said = draw(small("figure-neighbors"), folder, seeds=1)
+    assert "0 to go" in said[0]
+    assert first["rows"] == second["rows"]
+    nodes = {row["node"] for row in first["rows"]}
+    assert len(nodes) == 3
+    for node in nodes:
+        events = [row for row in first["rows"] if row["node"] == node]
+        assert len(events) == SMALL["neighbors"]
+        for column in ("ψ = 1", "at 0 σ", "at 1 σ", "at 4 σ"):
+            assert sum(row[column] for row in events) == pytest.approx(1, abs=1e-3)
+        assert all(row["ψ = 1"] == row["at 0 σ"] for row in events)  # ψ(0) = 1
+    (run,) = [path for path in (folder / "runs").iterdir() if "keat-tgn" in (path / "run.json").read_text()][
+        :1
+    ]
+    data = open_source(str(folder / "payments.parquet"))
+    model, _, ids = open_run(run)
+    ages = np.linspace(0, REACH * model.sigma, AGES).astype(np.int64).tolist()
+    for sweep in first_sweeps(model, data, ids.label, ages):
+        assert (sweep.plain == sweep.plain[:, :1]).all()
+        node = int(sweep.name.removeprefix("source "))
+        past = past_of(model, torch.tensor([node]), torch.tensor([int(data.test.t[0])]))
+        assert int(past.mask.sum()) == len(sweep.plain)
+
+
+def test_a_run_that_left_scratch_is_trained_again(folder: Path, tmp_path: Path) -> None:
+    recipe = small("figure-blurring")
+    before, lines, _ = draw(recipe, folder, seeds=1)
+    jobs = recipe.jobs({"wikipedia": str(folder / "payments.parquet")}, 1)
+    drawing = Drawing(
+        recipe, [(jobs[0], lines[0])], Ledger(folder / "ledger.jsonl"), tmp_path / "empty", tmp_path / "b.png"
+    )
+    assert FIGURES[recipe.name](drawing)["rows"] == before["rows"]
+
+
+def test_widths_are_drawn(folder: Path) -> None:
+    result, _, _ = draw(small("figure-width"), folder, seeds=1)
+    assert "rows" not in result  # the table of the recipe has them
+
+
+def test_node_properties_of_any_stream(folder: Path, tmp_path: Path) -> None:
+    recipe = small("table-tgbn")
+    recipe = replace(recipe, reading={"trade": {"period": "week"}}, arms=recipe.arms[:4])
+    jobs = recipe.jobs({"trade": str(folder / "payments.parquet")}, 1)
+    assert all(job.source.endswith("?period=week") for job in jobs)
+    lines = run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", told=lambda _: None)
+    table = table_of(recipe, "trade", list(zip(jobs, lines, strict=True)))
+    assert [row["label"] for row in table["rows"]] == [arm.label for arm in recipe.arms]
+    assert all(0 < line["test"]["200"]["ndcg@10"] <= 1 for line in lines)
+    assert "TGN" in shown(table_of(recipe, "tgbn-trade", [])).markdown()  # what others published
+
+
+def test_how_a_file_is_read_is_part_of_what_it_is(folder: Path) -> None:
+    file = str(folder / "payments.parquet")
+    sources = [file, source_with(file, {"period": "week"}), source_with(file, {"period": "day"})]
+    assert len({fingerprint_of(source) for source in sources}) == 3
+    assert open_source(sources[0]).stream.node_labels is None
+    assert open_source(sources[1]).stream.node_labels is not None
+    with pytest.raises(InputError, match="not colour"):
+        source_with(file, {"colour": "blue"})
+
+
+def test_whole_graphs(tmp_path: Path) -> None:
+    config = ContactsConfig(fraud_share=0.2)
+    for seed, name in enumerate(("a.npz", "b.npz")):
+        write_dgraphfin(tmp_path / name, 2_000, seed=seed, config=config)
+    recipe = replace(load_recipe("table-dgraphfin"), fit={"epochs": 2})
+    jobs = recipe.jobs({"fading": str(tmp_path / "a.npz")}, 2)
+    assert [job.model for job in jobs] == ["degree", "logistic", *["gearsage", "keat-gearsage"] * 2]
+    said = list[str]()
+    lines = run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", told=said.append)
+    assert all(0 < line["test"]["all"]["auc"] < 1 for line in lines)
+    assert run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", told=said.append) == lines
+    assert "0 to go" in said[-1]
+    table = table_of(recipe, "fading", list(zip(jobs, lines, strict=True)))
+    assert [row["seeds"] for row in table["rows"]] == [1, 1, 2, 2]
+    assert "vs GEARSage" in table["rows"][-1]["difference"]
+    assert fingerprint_of(str(tmp_path / "a.npz")) != fingerprint_of(str(tmp_path / "b.npz"))
+    with pytest.raises(UnknownNameError, match="degree"):
+        run_jobs([replace(jobs[0], model="degre")], Ledger(tmp_path / "l"), tmp_path, told=said.append)
