@@ -105,7 +105,7 @@ def test_what_a_ledger_has_counts_by_content_or_by_name(nothing_here: Path) -> N
             assert cells["EdgeBank∞"]["test"] == "0.5000"
             assert (cells["TGN"]["seeds"], cells["TGN"]["of"]) == (2, 5)
         assert cells["DyGFormer"]["state"] == ("to run" if source else "data missing")
-    found = ranking({}, nothing_here, ledger)["tables"]["Ranks of what was measured, by test MRR"]
+    found = ranking({}, nothing_here, ledger)["by_title"]["Ranks of what was measured, by test MRR"]
     assert [(row["model"], row["wikipedia"]) for row in found] == [("TGN", 1), ("EdgeBank∞", 2)]
 
 

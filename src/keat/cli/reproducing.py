@@ -156,7 +156,7 @@ def _show_tables(
 
 
 def _show_computed(title: str, result: dict[str, Any]) -> None:
-    tables = result.get("tables") or {title: result.get("rows")}
+    tables = result.get("by_title") or {title: result.get("rows")}
     for name, rows in tables.items():
         if rows:
             print_table(name, list(rows[0]), [[str(value) for value in row.values()] for row in rows])

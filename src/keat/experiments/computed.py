@@ -20,7 +20,7 @@ Make = Callable[[Mapping[str, str], Path, Path], dict[str, Any]]  # (sources, pi
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """How to make it; the result has "rows" (a table), "tables" by title, or a "picture"."""
+    """How to make it; the result has "rows" (a table), tables "by_title", or a "picture"."""
 
     title: str
     paper: str

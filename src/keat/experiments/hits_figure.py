@@ -64,8 +64,18 @@ def draw_hits(drawing: Drawing) -> dict[str, Any]:
         place.set(xlabel="K", ylabel="Hits@K", ylim=(0, 1))
         place.set_title(f"{data}, {split}", loc="left", fontsize=11)
         place.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False, fontsize=8, loc="lower right")
-    return {"rows": rows, **saved(plt, figure, drawing.path)}
+    axes[0].legend(frameon=False, fontsize=8, loc="upper left")
+    return {"rows": rows, "by_title": _by_k(rows), **saved(plt, figure, drawing.path)}
+
+
+def _by_k(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """A table for each panel: a row for each K, a column for each model."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        table = tables.setdefault(f"Hits@K, {row['dataset']}, {row['split']}", [{"K": k} for k in KS])
+        for line in table:
+            line[row["model"]] = row[f"hits@{line['K']}"]
+    return tables
 
 
 def run_hits(job: Job, key: str, scratch: str) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def ranking(sources: Mapping[str, str], path: Path, ledger: Path) -> dict[str, A
     numbers = _measured(sources, ledger)
     if numbers:
         tables["Ranks of what was measured, by test MRR"] = averages(ranks_of(numbers), list(numbers))
-    return {"tables": tables}
+    return {"by_title": tables}
 
 
 def averages(ranks: Mapping[str, Sequence[int]], datasets: Sequence[str]) -> list[dict[str, Any]]:
