@@ -123,6 +123,7 @@ class Reference(nn.Module):
         encoded = encoded.masked_fill(torch.from_numpy(side.ids == 0)[..., None], 0)
         nodes = torch.zeros(*side.ids.shape, 1)
         edges = self.features[torch.from_numpy(side.events)] if self.features.shape[1] else nodes
+        assert channels.count is not None
         appearing = channels.count(counts[..., None]).sum(dim=2)
         parts = (
             (channels.node, nodes),

@@ -105,6 +105,14 @@ def train_command(
             rich_help_panel=_MODEL,
         ),
     ] = None,
+    cooccurrence: Annotated[
+        str | None,
+        typer.Option(
+            help="What DyGFormer is told of who occurs in both pasts: counts, kernel (sums that fade with "
+            "age) or both.",
+            rich_help_panel=_MODEL,
+        ),
+    ] = None,
     task: TaskOption = None,
     period: Period = None,
     weight: Weight = None,
@@ -238,6 +246,7 @@ def train_command(
         modulate=modulate,
         messages=messages,
         pair_term=pair_term,
+        cooccurrence=cooccurrence,
         **settings_of(model, settings or []),
     )
     labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)

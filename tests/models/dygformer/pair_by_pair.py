@@ -78,15 +78,14 @@ class Reference:
                 features = self.events.features[event] if event >= 0 else np.zeros(self.events.feature_dim)
                 edge = torch.tensor(features, dtype=torch.float32)
                 time = channels.time_encoder(torch.tensor([now - happened]))[0]
-                counts = [sum(other == node for other, _, _ in side) for side in (u, v)]
+                ages = [[now - t for other, _, t in side if other == node] for side in (u, v)]
             else:
                 edge = torch.zeros(self.events.feature_dim)
                 time = torch.zeros(self.config.time_dim)
-                counts = [0, 0]
+                ages = [[], []]
             if self.events.feature_dim == 0:
                 edge = torch.zeros(1)
-            cooccurrence = sum(channels.count(torch.tensor([float(count)])) for count in counts)
-            assert isinstance(cooccurrence, Tensor)
+            cooccurrence = self.cooccurrence(ages[0]) + self.cooccurrence(ages[1])
             for row, part in zip(rows, (torch.zeros(1), edge, time, cooccurrence), strict=True):
                 row.append(part)
         linears = (channels.node, channels.edge, channels.time, channels.cooccurrence)
@@ -94,6 +93,20 @@ class Reference:
             linear(torch.stack(row).view(patches, -1)) for linear, row in zip(linears, rows, strict=True)
         ]
         return torch.cat(parts, dim=1)
+
+    def cooccurrence(self, ages: list[int]) -> Tensor:
+        """Of a node in a sequence in which it has these ages."""
+        channels, kind = self.model.channels, self.config.cooccurrence
+        encoded = torch.zeros(self.config.channel)
+        if kind != "kernel":
+            assert channels.count is not None
+            encoded = encoded + channels.count(torch.tensor([float(len(ages))]))
+        if kind != "counts":
+            assert channels.fading is not None
+            widths = [self.model.sigma * 4.0**power for power in range(-5, 3)]
+            sums = [sum(math.exp(-age / width) for age in ages) for width in widths]
+            encoded = encoded + channels.fading(torch.tensor(sums, dtype=torch.float32))
+        return encoded
 
     def ages(self, own: list[Element], now: int, patches: int) -> list[float]:
         size = self.config.patch

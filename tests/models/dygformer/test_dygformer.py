@@ -57,6 +57,33 @@ def test_parameters_are_as_many_as_in_the_reference() -> None:
     assert sum(p.numel() for p in model.parameters()) == 1_078_485
 
 
+@pytest.mark.parametrize("patch", [1, 4])
+@pytest.mark.parametrize("cooccurrence", ["kernel", "both"])
+def test_fading_cooccurrence_is_that_of_the_formulas(cooccurrence: Any, patch: int) -> None:
+    events = stream(1)
+    model = build(replace(SMALL, cooccurrence=cooccurrence, patch=patch), events)
+    queries = questions(events)
+    torch.testing.assert_close(
+        model.score(queries), in_reference(model, events, queries), atol=1e-5, rtol=1e-5
+    )
+
+
+def test_fading_at_infinite_widths_is_counting() -> None:
+    events = stream(2)
+    counts, fading = build(SMALL, events), build(replace(SMALL, cooccurrence="kernel"), events)
+    parameters = counts.state_dict()
+    weight = parameters.pop("channels.count.0.weight")
+    for name in ("0.bias", "2.weight", "2.bias"):
+        parameters[f"channels.fading.{name}"] = parameters.pop(f"channels.count.{name}")
+    kernels = len(fading.widths)
+    parameters["channels.fading.0.weight"] = weight.expand(-1, kernels) / kernels
+    fading.load_state_dict(parameters)
+    queries = questions(events)
+    assert not torch.allclose(counts.score(queries), fading.score(queries), atol=1e-4)
+    fading.widths = np.full(kernels, np.inf)
+    torch.testing.assert_close(counts.score(queries), fading.score(queries), atol=1e-5, rtol=1e-5)
+
+
 @pytest.mark.parametrize("patch", [1, 2, 4])
 @pytest.mark.parametrize("legacy", [False, True])
 @pytest.mark.parametrize("features", [0, 3])
@@ -161,17 +188,19 @@ def test_shared_candidates_are_own_candidates() -> None:
     torch.testing.assert_close(model.score(shared), in_reference(model, events, own), atol=1e-5, rtol=1e-5)
 
 
-def test_candidates_without_a_past_tie_exactly() -> None:
+@pytest.mark.parametrize("cooccurrence", ["counts", "kernel"])
+def test_candidates_without_a_past_tie_exactly(cooccurrence: Any) -> None:
     events = stream(8)
-    model = build(SMALL, events)
+    model = build(replace(SMALL, cooccurrence=cooccurrence), events)
     scores = model.score(Queries(events.src[60:62], events.t[60:62], np.array([12, 13, 90], dtype=np.int32)))
     assert torch.equal(scores[:, 0], scores[:, 1])
     assert torch.equal(scores[:, 0], scores[:, 2])
 
 
-def test_the_future_changes_nothing() -> None:
+@pytest.mark.parametrize("cooccurrence", ["counts", "both"])
+def test_the_future_changes_nothing(cooccurrence: Any) -> None:
     events = stream(9)
-    model = build(SMALL, events)
+    model = build(replace(SMALL, cooccurrence=cooccurrence), events)
     queries = questions(events)
     knowing = model.score(queries)
     for i, now in enumerate(queries.t):
@@ -183,12 +212,13 @@ def test_the_future_changes_nothing() -> None:
 
 @pytest.mark.parametrize("reading", READINGS)
 @pytest.mark.parametrize("kernel", ["identity", "laplacian", "mixture"])
+@pytest.mark.parametrize("cooccurrence", ["counts", "kernel", "both"])
 def test_fast_evaluation_is_the_training_forward(
-    kernel: str, reading: Any, monkeypatch: pytest.MonkeyPatch
+    kernel: str, reading: Any, cooccurrence: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without dropout both are one function, whatever is bundled with what."""
     events = stream(10)
-    model = build(replace(SMALL, kernel=kernel, reading=reading), events)
+    model = build(replace(SMALL, kernel=kernel, reading=reading, cooccurrence=cooccurrence), events)
     queries = questions(events, candidates=12)
     monkeypatch.setattr("keat.models.dygformer.model.PAIRS_AT_ONCE", 10)
     monkeypatch.setattr("keat.models.dygformer.model.TOKENS_SCORING", 30)
@@ -227,6 +257,8 @@ def test_bad_choices_are_named() -> None:
         build(replace(SMALL, patch=3), stream(0))
     with pytest.raises(KeatError, match="Unknown reading 'edge'"):
         build(replace(SMALL, reading="edge"), stream(0))  # type: ignore[arg-type]
+    with pytest.raises(KeatError, match="Unknown co-occurrence 'count'"):
+        build(replace(SMALL, cooccurrence="count"), stream(0))  # type: ignore[arg-type]
 
 
 def test_training_is_reproducible_and_drops() -> None:

@@ -9,12 +9,16 @@ from keat.time_encoding import Precision
 
 Reading = Literal["release", "paper_patch", "paper_edge", "key_value"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
+Cooccurrence = Literal["counts", "kernel", "both"]
+COOCCURRENCES: tuple[Cooccurrence, ...] = get_args(Cooccurrence)
 
 
 @dataclass(frozen=True, slots=True)
 class DyGFormerConfig:
     """Sizes are those of DyGLib for most datasets. ``reading`` is how a kernel enters attention, see
-    `keat.models.dygformer.attention`; without a kernel all readings are the plain model."""
+    `keat.models.dygformer.attention`; without a kernel all readings are the plain model. ``cooccurrence`` is
+    what the fourth channel tells of a node in a sequence: how often it occurs, or kernel sums of the ages at
+    which it does, or both."""
 
     kernel: str = "identity"
     width: float = 1.0  # of the kernel, in multiples of σ
@@ -31,3 +35,4 @@ class DyGFormerConfig:
     node_dim: int = 0  # of the stream's node features; 0: none are used
     out_dim: int = 172
     legacy_padding: bool = False  # attend to padding and average over it, as the reference does
+    cooccurrence: Cooccurrence = "counts"

@@ -9,13 +9,15 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from keat.cooccurrence import geometric_widths
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
 from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
 from keat.models.dygformer.bundles import bundles, by_length
-from keat.models.dygformer.config import READINGS, DyGFormerConfig
+from keat.models.dygformer.config import COOCCURRENCES, READINGS, DyGFormerConfig
 from keat.models.dygformer.encoder import Encoder
+from keat.models.dygformer.fading import FadingSums, sum_up
 from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pair_up, sample, stand_ins
 from keat.models.dygformer.tokens import Channels
 from keat.models.merge import MergeLayer
@@ -39,6 +41,8 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         super().__init__()
         if config.reading not in READINGS:
             raise unknown_name("reading", config.reading, READINGS)
+        if config.cooccurrence not in COOCCURRENCES:
+            raise unknown_name("co-occurrence", config.cooccurrence, COOCCURRENCES)
         if config.length % config.patch:
             raise InputError(
                 f"The length of sequences must be a multiple of the patch, and {config.length} is none of "
@@ -48,12 +52,15 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         self.history = EventHistory(num_nodes, feature_dim)
         self.kernel = create_kernel(config.kernel, sigma, config.width, config.heads)
         self.plain = isinstance(self.kernel, Identity) or math.isinf(config.width)
+        self.widths = geometric_widths(sigma)
         self.channels = Channels(
             config.patch,
             config.channel,
             feature_dim,
             NodeFeatures(config.node_dim),
             create_time_encoder(config.time_encoder, config.time_dim, config.precision),
+            config.cooccurrence,
+            len(self.widths),
         )
         dim = 4 * config.channel
         self.encoder = Encoder(dim, config.layers, config.heads, config.dropout, config.reading)
@@ -118,8 +125,12 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         sequences = mine.followed_by(others)
         order = by_length(sequences.patches, row[pairs], len(src) + pairs)
         pairs = pairs[order]
-        tokens = pair_up(sequences, row[pairs], len(src) + pairs, patch)
-        x, psi = self._tokens(sequences, tokens, np.concatenate((t, t[row])))
+        left, right = row[pairs], len(src) + pairs
+        tokens = pair_up(sequences, left, right, patch)
+        sums = None
+        if self.config.cooccurrence != "counts":
+            sums = sum_up(sequences, tokens, left, right, patch, self.widths)
+        x, psi = self._tokens(sequences, tokens, sums, np.concatenate((t, t[row])))
         encode = self._encode if self.training else self._encode_projected
         z_u, z_v = self.output(encode(tokens, x, psi)).unbind(1)
         place = np.empty_like(order)
@@ -127,9 +138,11 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         logits: Tensor = self.decoder(z_u, z_v)[:, 0]
         return logits.index_select(0, torch.from_numpy(place[same]).to(self.device))
 
-    def _tokens(self, sequences: Sequences, tokens: PairTokens, t: Integers) -> tuple[Tensor, Tensor | None]:
+    def _tokens(
+        self, sequences: Sequences, tokens: PairTokens, sums: FadingSums | None, t: Integers
+    ) -> tuple[Tensor, Tensor | None]:
         """Distinct tokens (R, d), and ψ of their ages (R, heads or 1); none for the plain model."""
-        x = self.channels(sequences, tokens, self.history.features)
+        x = self.channels(sequences, tokens, sums, self.history.features)
         if self.plain:
             return x, None
         age = mean_ages(sequences, self.config.patch)
