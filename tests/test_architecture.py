@@ -13,17 +13,24 @@ PACKAGE = Path(keat.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LONGEST = 400  # lines
 
-MATHS = {"bandwidth", "kernels", "phase", "time_encoding", "attention"}  # torch and numpy only, and each other
+MATHS = {
+    "bandwidth",
+    "kernels",
+    "phase",
+    "time_encoding",
+    "attention",
+}  # torch and numpy only, and each other
 DATA = {"errors", "events", "datasets", "bandwidth"}
 BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "errors": set(),
     "compiled": set(),
-    **{part: MATHS | {"errors", "compiled"} for part in MATHS},
+    "team": set(),
+    **{part: MATHS | {"errors", "compiled", "team"} for part in MATHS},
     "events": {"errors"},
     "datasets": {"errors", "events", "bandwidth"},
-    "state": {"errors", "events", "compiled"} | MATHS,
-    "cooccurrence": {"errors", "events", "state", "compiled"} | MATHS,
-    "models": {"errors", "events", "state", "cooccurrence", "compiled"} | MATHS,
+    "state": {"errors", "events", "compiled", "team"} | MATHS,
+    "cooccurrence": {"errors", "events", "state", "compiled", "team"} | MATHS,
+    "models": {"errors", "events", "state", "cooccurrence", "compiled", "team"} | MATHS,
     "tasks": DATA | {"state", "models"} | MATHS,
     "training": DATA | {"state", "models", "tasks"} | MATHS,
     "analysis": DATA | {"state", "models"} | MATHS,

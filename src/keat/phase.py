@@ -1,8 +1,8 @@
 """The angle wΔ + b of a periodic encoding, and its cosine, accurate for any age Δ.
 
 wΔ can be many turns: float32 rounds 10⁸ seconds to a multiple of 8, so for frequencies near 1 the angle is
-noise. Here it is multiplied and wrapped in float64 and only then rounded; ``"legacy"`` multiplies in float32 as
-the reference implementations do.
+noise. Here it is multiplied and wrapped in float64 and only then rounded; ``"legacy"`` multiplies in float32
+as the reference implementations do.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from keat.compiled import Floats, Integers, compiled_sums, is_compilable
+from keat.team import over_rows
 
 Precision = Literal["exact", "legacy"]
 TURN = 2 * math.pi
@@ -46,7 +47,8 @@ def cosine_and_sine(age: Tensor, frequency: Tensor, offset: Tensor) -> tuple[Ten
         return angle.cos(), angle.sin()
     turns = (part.to(torch.float64).numpy() / TURN for part in (frequency, offset))
     cosine, sine = offset.new_empty(shape), offset.new_empty(shape)
-    _waves(age.reshape(-1).numpy(), *turns, *(wave.view(-1, len(offset)).numpy() for wave in (cosine, sine)))
+    waves = (wave.view(-1, len(offset)).numpy() for wave in (cosine, sine))
+    over_rows(_waves, age.numel(), 20 * cosine.numel(), age.reshape(-1).numpy(), *turns, *waves)
     return cosine, sine
 
 
@@ -83,8 +85,8 @@ class _Cosine(torch.autograd.Function):
         age, sine = ctx.saved_tensors
         if is_compilable(grad):
             by_frequency, by_offset = (grad.new_empty(grad.shape[-1]) for _ in range(2))
-            flat = (part.reshape(-1, grad.shape[-1]).numpy() for part in (sine, grad))
-            _cosine_gradient(age.reshape(-1).numpy(), *flat, by_frequency.numpy(), by_offset.numpy())
+            tensors = (age.reshape(-1), sine.flatten(0, -2), grad.flatten(0, -2), by_frequency, by_offset)
+            _cosine_gradient(*(tensor.numpy() for tensor in tensors))
             return None, by_frequency, by_offset
         slope = (sine * grad).reshape(-1, grad.shape[-1])
         column = age.reshape(-1, 1).to(grad.dtype)
@@ -114,6 +116,8 @@ def _sine(turns: Any) -> Any:
 
 @compiled_sums
 def _waves(
+    begin: int,
+    end: int,
     age: Integers | Floats,
     frequency: npt.NDArray[np.float64],
     offset: npt.NDArray[np.float64],
@@ -122,7 +126,7 @@ def _waves(
 ) -> None:
     """Of angles given in turns; by symmetry both come from the sine of a quarter turn."""
     turn = np.empty(len(frequency))
-    for i in range(len(age)):
+    for i in range(begin, end):
         ago = np.float64(age[i])
         for k in range(len(turn)):
             turns = ago * frequency[k] + offset[k]

@@ -20,6 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from keat.attention.mixing import Probe
 from keat.compiled import Floats, Integers, compiled_sums
+from keat.team import cuts, over_pieces, over_rows, pieces_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +73,7 @@ class _MixEdges(torch.autograd.Function):
         sums = torch.empty_like(probe)
         tensors = (x, time, probe, psi_node, psi_edge, edges.keep, attention)
         arrays = _arrays(*ctx.where, edges.message, *tensors, sums)
-        _mix(*arrays)
+        over_rows(_mix, probe.shape[1], 4 * len(edges.row) * probe.shape[0] * probe.shape[2], *arrays)
         ctx.save_for_backward(*tensors)
         return sums
 
@@ -81,9 +82,13 @@ class _MixEdges(torch.autograd.Function):
     def backward(ctx: Any, grad_sums: Tensor) -> tuple[Tensor | None, ...]:
         x, time, probe, psi_node, psi_edge, *_ = saved = ctx.saved_tensors
         grads = [torch.empty_like(tensor) for tensor in (probe, time, psi_node, psi_edge)]
-        grad_x = torch.zeros_like(x)
-        _mix_gradient(*_arrays(*ctx.where, ctx.message, *saved, grad_sums.contiguous(), *grads, grad_x))
-        return None, grads[0], grad_x, *grads[1:]
+        pieces = cuts(probe.shape[1], pieces_for(8 * len(ctx.where[1]) * probe.shape[0] * probe.shape[2]))
+        grad_x = x.new_zeros(len(pieces), *x.shape)  # seeds share neighbours: a sum for each piece
+        known = _arrays(*ctx.where, ctx.message, *saved, grad_sums.contiguous(), *grads)
+        over_pieces(
+            _mix_gradient, [(*cut, *known, part) for cut, part in zip(pieces, grad_x.numpy(), strict=True)]
+        )
+        return None, grads[0], grad_x[0] if len(pieces) == 1 else grad_x.sum(0), *grads[1:]
 
 
 def _arrays(*tensors: Tensor) -> tuple[npt.NDArray[Any], ...]:
@@ -112,6 +117,8 @@ def _add_both(out: Floats, factor: Any, a: Floats, other_factor: Any, b: Floats)
 
 @compiled_sums
 def _mix(
+    begin: int,
+    end: int,
     first: Integers,
     row: Integers,
     event: Integers,
@@ -128,7 +135,7 @@ def _mix(
     heads, _, width = probe.shape
     of_node, of_edge, last = x.shape[1], x.shape[1] + time.shape[1], width - 1
     node_logit, edge_logit, alpha = attention[0], attention[1], attention[2]
-    for n in range(probe.shape[1]):
+    for n in range(begin, end):
         mine = range(first[n], first[n + 1])
         for h in range(heads):
             asks, out = probe[h, n], sums[h, n]
@@ -156,6 +163,8 @@ def _mix(
 
 @compiled_sums
 def _mix_gradient(
+    begin: int,
+    end: int,
     first: Integers,
     row: Integers,
     event: Integers,
@@ -177,7 +186,7 @@ def _mix_gradient(
     heads, _, width = probe.shape
     of_node, of_edge, last = x.shape[1], x.shape[1] + time.shape[1], width - 1
     node_logit, edge_logit, alpha = attention[0], attention[1], attention[2]
-    for n in range(probe.shape[1]):
+    for n in range(begin, end):
         mine = range(first[n], first[n + 1])
         grad_time[first[n] : first[n + 1]] = 0
         for h in range(heads):

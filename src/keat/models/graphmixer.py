@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from keat.compiled import Integers
 from keat.models.dygformer.dropping import dropout
 from keat.models.node_time import Nodes, NodeTimeModel
-from keat.compiled import Integers
 from keat.state.tensors import as_tensor
 from keat.time_encoding import Precision
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from keat.compiled import Integers
 from keat.events import EventStream
 from keat.kernels import create_kernel
 from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
-from keat.compiled import Integers
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor
 from keat.time_encoding import Precision, create_time_encoder

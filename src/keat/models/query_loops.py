@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from keat.compiled import Floats, compiled, compiled_sums
+from keat.team import over_rows
 
 Flags = npt.NDArray[np.bool_]
 
@@ -35,13 +36,16 @@ def attend(
     factor = logit[:, :, :1, :0] if psi is None else psi.contiguous()
     tensors = (logit, node_logit.contiguous(), message_logit.contiguous(), mask, factor, out, edge_out)
     raised, of_node, of_message, marks, factors, into, edge_into = (tensor.numpy() for tensor in tensors)
-    _logits(raised, of_node, of_message, marks, factors, on_node, on_edge)
+    work = 4 * logit.numel()
+    over_rows(_logits, len(logit), work, raised, of_node, of_message, marks, factors, on_node, on_edge)
     logit.exp_()  # torch has vector instructions for it
-    _weights(raised, marks, factors, on_node, on_edge, into, edge_into)
+    over_rows(_weights, len(logit), work, raised, marks, factors, on_node, on_edge, into, edge_into)
 
 
 @compiled
 def _logits(
+    begin: int,
+    end: int,
     logit: Floats,
     node_logit: Floats,
     message_logit: Floats,
@@ -51,9 +55,9 @@ def _logits(
     on_edge: bool,
 ) -> None:
     """Logits less the highest of the K."""
-    candidates, slots, heads, queries = logit.shape
+    _, slots, heads, queries = logit.shape
     highest = np.empty(queries, logit.dtype)
-    for c in range(candidates):
+    for c in range(begin, end):
         for h in range(heads):
             highest[:] = -np.inf
             for k in range(slots):
@@ -86,12 +90,20 @@ def _logits(
 
 @compiled
 def _weights(
-    raised: Floats, mask: Flags, psi: Floats, on_node: bool, on_edge: bool, out: Floats, edge_out: Floats
+    begin: int,
+    end: int,
+    raised: Floats,
+    mask: Flags,
+    psi: Floats,
+    on_node: bool,
+    on_edge: bool,
+    out: Floats,
+    edge_out: Floats,
 ) -> None:
     """exp of logits → weights, those of nodes in the first K·H rows, those of edges in the next."""
-    candidates, slots, heads, queries = raised.shape
+    _, slots, heads, queries = raised.shape
     share, one = np.empty(queries, raised.dtype), raised.dtype.type(1)
-    for c in range(candidates):
+    for c in range(begin, end):
         for h in range(heads):
             share[:] = 0
             for k in range(slots):
@@ -123,8 +135,8 @@ def _weights(
 def turn(weight: Tensor, cosine: Tensor, sine: Tensor, turn: Tensor, out: Tensor) -> None:
     """Σ_k β_k cos ⊙ cos wδ - Σ_k β_k sin ⊙ sin wδ of weights β (c, K·H, B), into the last T·H rows of ``out``
     (c, ·, B)."""
-    slots = cosine.shape[1]
-    _turn_compiled(slots)(*(tensor.numpy() for tensor in (weight, cosine, sine, turn, out)))
+    arrays = (tensor.numpy() for tensor in (weight, cosine, sine, turn, out))
+    over_rows(_turn_compiled(cosine.shape[1]), len(out), 2 * weight.numel() * cosine.shape[2], *arrays)
 
 
 @cache
@@ -132,11 +144,13 @@ def _turn_compiled(slots: int) -> Callable[..., None]:
     """A loop for a fixed K, whose sums over K then stay in registers: nothing but the result is written."""
 
     @compiled_sums
-    def loop(weight: Floats, cosine: Floats, sine: Floats, turn: Floats, out: Floats) -> None:
-        candidates, half, queries = len(out), cosine.shape[2], out.shape[2]
+    def loop(
+        begin: int, end: int, weight: Floats, cosine: Floats, sine: Floats, turn: Floats, out: Floats
+    ) -> None:
+        half, queries = cosine.shape[2], out.shape[2]
         heads = weight.shape[1] // slots
         before = out.shape[1] - half * heads
-        for c in range(candidates):
+        for c in range(begin, end):
             for i in range(half):
                 for h in range(heads):
                     row, cos, sin = out[c, before + i * heads + h], turn[i], turn[half + i]
@@ -153,14 +167,17 @@ def _turn_compiled(slots: int) -> Callable[..., None]:
 def relu_dot_both(own: Tensor, common: Tensor, others: Tensor, weight: Tensor) -> Tensor:
     """out_ij = Σ_k weight_k max(own_ik + common_kj + others_ikj, 0): (n, d), (d, m), (n, d, m) → (n, m)."""
     out = torch.empty_like(others[:, 0])
-    _relu_dot_both(*(tensor.numpy() for tensor in (own, common, others, weight, out)))
+    arrays = (tensor.numpy() for tensor in (own, common, others, weight, out))
+    over_rows(_relu_dot_both, len(own), others.numel(), *arrays)
     return out
 
 
 @compiled
-def _relu_dot_both(own: Floats, common: Floats, others: Floats, weight: Floats, out: Floats) -> None:
+def _relu_dot_both(
+    begin: int, end: int, own: Floats, common: Floats, others: Floats, weight: Floats, out: Floats
+) -> None:
     nothing = weight.dtype.type(0)
-    for i in range(len(own)):
+    for i in range(begin, end):
         row = out[i]
         row[:] = 0
         for k in range(len(weight)):

@@ -26,10 +26,10 @@ import torch
 from torch import Tensor
 
 from keat.attention import KernelizedAttention
+from keat.compiled import is_compilable
 from keat.kernels import Identity, Kernel
 from keat.models.predictor import LinkPredictor, relu_dot
 from keat.models.query_loops import attend, relu_dot_both, turn
-from keat.compiled import is_compilable
 from keat.time_encoding import Cosine
 
 NUMBERS_AT_ONCE = 1 << 21  # of the (c, H·T, B) sums: bounds memory, and keeps a piece in cache

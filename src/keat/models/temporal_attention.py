@@ -17,10 +17,10 @@ from torch.nn import functional
 
 from keat.attention import Modulate, NeighborFeatures
 from keat.attention.mixing import Probe, mix
+from keat.compiled import is_compilable
 from keat.errors import unknown_name
 from keat.kernels import Kernel
 from keat.models.edge_mixing import Edges, mix_edges
-from keat.compiled import is_compilable
 from keat.time_encoding import TimeEncoder
 
 

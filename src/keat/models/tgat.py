@@ -13,11 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from keat.attention import Modulate
+from keat.compiled import Integers
 from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
 from keat.models.temporal_attention import Past, TemporalAttention
 from keat.models.with_pair_term import PairTermName
-from keat.compiled import Integers
 from keat.state.tensors import as_tensor
 from keat.time_encoding import Precision
 

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from keat.attention import Attention, KernelizedAttention, Modulate, NeighborFeatures
+from keat.compiled import is_compilable
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
@@ -22,7 +23,6 @@ from keat.models.edge_mixing import Edges, mix_edges_packed
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
 from keat.models.with_pair_term import PairTermName
-from keat.compiled import is_compilable
 from keat.state.event_log import EventLog
 from keat.state.identity import NodeIdentity
 from keat.state.memory import NodeMemory

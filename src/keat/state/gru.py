@@ -74,7 +74,7 @@ class _MessageGRU(torch.autograd.Function):
             gates = torch.addmm(summed_bias, message, summed.T)  # (n, 3M)
             reset, update = gates[:, : 2 * dim].sigmoid_().chunk(2, dim=1)
             hidden_new = torch.addmm(hidden_bias[2 * dim :], before, hidden_weight[2 * dim :].T)
-            new = gates[:, 2 * dim :].addcmul_(reset, hidden_new).tanh_()
+            new = gates[:, 2 * dim :].copy_(torch.addcmul(gates[:, 2 * dim :], reset, hidden_new).tanh_())
         ctx.save_for_backward(message, told, weight, gates, hidden_new)
         ctx.encoded_dim = encoded.shape[1]
         return torch.lerp(new, before, update)

@@ -15,6 +15,8 @@ Departures, where the reference is arbitrary or wrong:
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
@@ -22,6 +24,7 @@ from keat.compiled import Floats, Integers, compiled, is_compilable
 from keat.state.event_log import EventLog
 from keat.state.gru import update_with_message, update_with_messages, update_without_message
 from keat.state.identity import NodeIdentity
+from keat.team import over_rows
 from keat.time_encoding import TimeEncoder
 
 NONE = -1
@@ -137,7 +140,9 @@ class NodeMemory(nn.Module):
         state = (self.memory, self.last_update, self.pending)
         events = (log.src, log.dst, log.t, log.features)
         tensors = (nodes, *state, *events, message, told, age, latest)
-        if not _write_messages(*(tensor.numpy() for tensor in tensors)):
+        arrays, whole = [tensor.numpy() for tensor in tensors], np.ones(1, np.bool_)
+        over_rows(_write_messages, len(nodes), 4 * message.numel(), *arrays, whole)
+        if not whole[0]:
             return None
         if self.identity is not None:
             event, (first, width) = self.pending[nodes].clamp(min=0), (2 * self.dim, log.features.shape[1])
@@ -159,6 +164,8 @@ class NodeMemory(nn.Module):
 
 @compiled
 def _write_messages(
+    begin: int,
+    end: int,
     nodes: Integers,
     memory: Floats,
     last_update: Integers,
@@ -171,15 +178,17 @@ def _write_messages(
     told: Floats,
     age: Integers,
     latest: Integers,
-) -> bool:
-    """[s ‖ other ‖ features] of each node's pending event, the age of s then, and the time of its update."""
+    whole: npt.NDArray[np.bool_],
+) -> None:
+    """[s ‖ other ‖ features] of each node's pending event, the age of s then, and the time of its update;
+    ``whole`` becomes False where a node without one has a memory."""
     dim, width = memory.shape[1], features.shape[1]
-    for i in range(len(nodes)):
+    for i in range(begin, end):
         node, row = nodes[i], message[i]
         event, s = pending[node], memory[node]
         if event < 0:
             if s.any():
-                return False
+                whole[0] = False
             row[:] = 0
             told[i, 0], age[i], latest[i] = 0, 0, last_update[node]
         else:
@@ -190,4 +199,3 @@ def _write_messages(
             for k in range(width):
                 row[2 * dim + k] = told_too[k]
             told[i, 0], age[i], latest[i] = 1, t[event] - last_update[node], t[event]
-    return True

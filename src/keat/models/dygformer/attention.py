@@ -31,10 +31,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from keat.compiled import is_compilable
 from keat.models.dygformer.config import Reading
 from keat.models.dygformer.dropping import draw_seed, dropout
 from keat.models.dygformer.mixing import mix
-from keat.compiled import is_compilable
 
 STEEPEST = 30.0  # of the exponents of the paper's readings
 FAINTEST = 1e-35  # ψ below this counts as this: its logarithm must exist

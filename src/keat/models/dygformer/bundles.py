@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from keat.models.dygformer.sequences import PairTokens
 from keat.compiled import Integers
+from keat.models.dygformer.sequences import PairTokens
 
 
 @dataclass(frozen=True, slots=True, eq=False)

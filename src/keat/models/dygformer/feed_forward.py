@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from keat.models.dygformer.dropping import draw_seed, drop_, dropout
 from keat.compiled import is_compilable
+from keat.models.dygformer.dropping import draw_seed, drop_, dropout
 
 ROWS = 512  # worked on at a time
 

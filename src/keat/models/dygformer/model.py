@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from keat.compiled import Integers
 from keat.cooccurrence import geometric_widths
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
@@ -22,7 +23,6 @@ from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pa
 from keat.models.dygformer.tokens import Channels
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
-from keat.compiled import Integers
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor
 from keat.time_encoding import create_time_encoder
