@@ -51,6 +51,13 @@ def test_a_name_is_the_content(job: Job) -> None:
     assert keys_of([same]) == keys[:1]
 
 
+def test_a_model_with_a_kernel_has_one_name_however_it_is_called(job: Job) -> None:
+    named = replace(job, model="keat-tgn", config={})
+    spelled = replace(job, model="tgn", config={"kernel": "laplacian"})
+    plain = replace(job, model="tgn", config={})
+    assert named.key("data") == spelled.key("data") != plain.key("data")
+
+
 def test_a_finished_run_is_not_repeated(job: Job, tmp_path: Path) -> None:
     ledger, said = Ledger(tmp_path / "ledger.jsonl"), list[str]()
     (first,) = run_jobs([job], ledger, tmp_path / "runs", told=said.append)

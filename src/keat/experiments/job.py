@@ -39,7 +39,7 @@ class Job:
         content: dict[str, Any] = {
             "keat": keat.__version__,
             "data": fingerprint,
-            "model": self.model,
+            "model": _plain_name(self.model),
             "task": self.task,
             "sample": self.sample,
         }
@@ -51,6 +51,13 @@ class Job:
     def key(self, fingerprint: str) -> str:
         """A name for the result: what was trained and how it was scored."""
         return _digest({"trained": self.training_key(fingerprint), "refresh": self.refresh})
+
+
+def _plain_name(model: str) -> str:
+    """`keat-tgn` is `tgn` with a kernel: one run serves tables that call it either."""
+    if model not in ARCHITECTURES:
+        return model
+    return next(name for name, its in ARCHITECTURES.items() if its.kind is ARCHITECTURES[model].kind)
 
 
 def _choices(settings: Any) -> dict[str, Any]:
