@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from keat.explain.page import counterfactual, page, write_page
 from keat.models.tgn import TGN, TGNConfig
 from trained_runs import payments, small, untrained
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 CONFIGS = [
     small(),
     small(delta="query", kernel="learnable"),
@@ -47,17 +44,6 @@ def whatif(model: TGN, x: Explanation, side: int, event: int, place: int, phi: b
         row = max(event, 0) if s == side else 0
         found.append((z[row : row + 1], attention.alpha[row].mean(dim=1)[: len(end.neighbors)].tolist()))
     return float(score(model, found[0][0], found[1][0])), [alphas for _, alphas in found]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is at hand; install it (Debian: apt-get install chromium)")
-    with sync_api.sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.kernel}-{c.delta}-{c.modulate}")

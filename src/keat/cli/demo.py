@@ -14,6 +14,7 @@ from keat.cli.options import Json, at_least
 from keat.cli.training import TrainingBar
 from keat.errors import CacheError, MissingExtraError, Notice
 
+TRAINED = ("tgn", "keat-tgn")
 LEARNING_RATE = 1e-3  # ten times the default: a demo has five epochs, not fifty
 
 
@@ -24,7 +25,7 @@ def demo_command(
     ] = 0,
     epochs: Annotated[int, typer.Option(callback=at_least(1), help="Of training, for each model.")] = 5,
     folder: Annotated[
-        Path, typer.Option("--out", help="Where the picture and the trained models go.")
+        Path, typer.Option("--out", help="Where the report, the picture and the trained models go.")
     ] = Path("keat-out"),
     json: Json = False,
 ) -> None:
@@ -33,6 +34,7 @@ def demo_command(
     A second run finds the trained models in the folder and only scores them.
     """
     _make(folder)  # before the work, not after it
+    from keat.cli.reporting import demo_report
     from keat.cli.running import evaluate_by_name, heuristics_for  # brings torch: not for --help
     from keat.datasets.loading import Dataset
     from keat.datasets.payments import simulate_payments
@@ -46,7 +48,7 @@ def demo_command(
     data = Dataset(simulate_payments(events, seed=seed))
     task = make_task(data)
     models = {name: name for name in heuristics_for(task)}
-    for name in ("tgn", "keat-tgn"):
+    for name in TRAINED:
         run = folder / f"{name}-{events}-{seed}"
         err.print(f"Training {name} …")
         with TrainingBar(epochs) as bar:
@@ -69,10 +71,15 @@ def demo_command(
     except MissingExtraError as error:  # the numbers are worth having without it
         warnings.warn(str(error), Notice, stacklevel=1)
         picture = None
+    runs = {name: Path(model) for name, model in models.items() if name in TRAINED}
+    report = demo_report(data, results, runs, folder / "report.html")
     if json:
-        print_json({"dataset": data.name, "results": results, "picture": picture and str(picture)})
-    elif picture is not None:
-        out.print(f"The picture: {picture}", soft_wrap=True)
+        files = {"picture": picture and str(picture), "report": str(report)}
+        print_json({"dataset": data.name, "results": results, **files})
+        return
+    if picture is not None:
+        out.print(f"The picture: {picture}", soft_wrap=True, markup=False)
+    out.print(f"The report: {report}", soft_wrap=True, markup=False)
 
 
 def _make(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -34,6 +34,9 @@ from keat.cli.options import (
     at_least,
     open_dataset,
 )
+
+if TYPE_CHECKING:
+    from keat.report.tables import Table
 
 HEURISTICS = "heuristics"
 LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;
@@ -145,6 +148,14 @@ def evaluate_command(
 
 def show_results(results: list[dict[str, Any]]) -> None:
     """Results of one task as a table, best first."""
+    table = results_table(results)
+    print_table(table.title, table.columns, table.rows, table.caption)
+
+
+def results_table(results: list[dict[str, Any]]) -> Table:
+    """The same for a report."""
+    from keat.report.tables import Table
+
     first = results[0]
     told = (
         "model",
@@ -161,8 +172,9 @@ def show_results(results: list[dict[str, Any]]) -> None:
         "intervals",
     )
     metrics = [key for key in first if key not in told]
+    timed = ["seconds"] if "seconds" in first else []
     rows = [
-        [r["model"], *(f"{r[metric]:.4f}" for metric in metrics), f"{r['seconds']:.1f}"]
+        [r["model"], *(f"{r[metric]:.4f}" for metric in metrics), *(f"{r[name]:.1f}" for name in timed)]
         for r in sorted(results, key=lambda r: -float(r[metrics[0]]))
     ]
     fresh = "at every distinct time" if first["refresh"] == 1 else f"every {first['refresh']} events"
@@ -178,7 +190,7 @@ def show_results(results: list[dict[str, Any]]) -> None:
             for name, (low, high) in r["intervals"].items()
         ]
         caption += f" 95 % by the bootstrap over nodes: {', '.join(spans)}."
-    print_table(title, ["model", *metrics, "seconds"], rows, caption)
+    return Table(title, ["model", *metrics, *timed], rows, caption)
 
 
 def _against(result: dict[str, Any]) -> str:

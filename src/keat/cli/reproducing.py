@@ -15,7 +15,9 @@ from keat.errors import InputError
 if TYPE_CHECKING:
     from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import Recipe
+    from keat.experiments.reporting import Reproduced
     from keat.experiments.tables import Lines
+    from keat.report.tables import Table
 
 LIST = "list"
 
@@ -43,7 +45,10 @@ def reproduce_command(
     ),
     engine: Annotated[str, typer.Option(help="local, or ray for a cluster (keat[ray]).")] = "local",
     figure: Annotated[
-        Path | None, typer.Option("--out", help="Where a figure goes.", show_default="keat-out/NAME.png")
+        Path | None,
+        typer.Option(
+            "--out", help="Where a figure goes; the report goes beside it.", show_default="keat-out/NAME.png"
+        ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print tables for a page.")] = False,
     json: Json = False,
@@ -52,10 +57,13 @@ def reproduce_command(
 
     A run that is interrupted goes on from its last epoch when the same command is given again.
     """
+    from keat.cli.reporting import command_line
     from keat.experiments.catalogue import EXPLAINED
     from keat.experiments.computed import COMPUTED
     from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import load_recipe
+    from keat.experiments.reporting import computed_report, recipe_report, tables_of
+    from keat.experiments.tables import shown
 
     sources = _sources(data or [])
     path = figure or Path("keat-out") / f"{Path(name).stem}.png"
@@ -64,16 +72,20 @@ def reproduce_command(
     elif name in EXPLAINED:
         raise InputError(f"{name} ({EXPLAINED[name][1]}) is {EXPLAINED[name][2]}.")
     elif name in COMPUTED:
-        result = COMPUTED[name].make(sources, path, ledger)
-        if json:
-            print_json({"name": name, **result})
-        else:
-            _show_computed(COMPUTED[name].title, result)
+        entry = COMPUTED[name]
+        result = entry.make(sources, path, ledger)
+        page = computed_report(
+            name, entry.title, entry.paper, result, path.with_suffix(".html"), command_line()
+        )
+        _show({"name": name, **result}, tables_of(entry.title, result), page, json, markdown)
     else:
         recipe = load_recipe(name)
         plan = _Plan(recipe, sources, seeds, jobs, Ledger(ledger), scratch, engine)
-        results = plan.run()
-        _show_tables(recipe, plan.tables(results), plan.drawn(results, path), json, markdown)
+        found = plan.found(path)
+        page = recipe_report(found, path.with_suffix(".html"), command_line())
+        about = {"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": found.tables}
+        tables = [*map(shown, found.tables), *tables_of(recipe.title, found.drawn)]
+        _show({**about, **found.drawn}, tables, page, json, markdown)
 
 
 @dataclass(frozen=True)
@@ -88,8 +100,18 @@ class _Plan:
     scratch: Path
     engine: str
 
-    def run(self) -> Lines:
-        """Jobs with their lines; those that the ledger lacks are run."""
+    def found(self, path: Path) -> Reproduced:
+        """Run what the ledger lacks, make a table for each dataset at hand, draw what there is to draw."""
+        from keat.experiments.reporting import Reproduced
+        from keat.experiments.tables import table_of
+
+        results = self._run()
+        here = [dataset for dataset in self.recipe.datasets if dataset in self.sources]
+        tables = [table_of(self.recipe, dataset, results) for dataset in here]
+        return Reproduced(self.recipe, tables, self._drawn(results, path), results, self.scratch)
+
+    def _run(self) -> Lines:
+        """Jobs with their lines."""
         from keat.experiments.runner import run_jobs
 
         recipe = self.recipe
@@ -107,14 +129,7 @@ class _Plan:
         )
         return list(zip(planned, lines, strict=True))
 
-    def tables(self, results: Lines) -> list[dict[str, Any]]:
-        """One for each dataset at hand."""
-        from keat.experiments.tables import table_of
-
-        here = [dataset for dataset in self.recipe.datasets if dataset in self.sources]
-        return [table_of(self.recipe, dataset, results) for dataset in here]
-
-    def drawn(self, results: Lines, path: Path) -> dict[str, Any]:
+    def _drawn(self, results: Lines, path: Path) -> dict[str, Any]:
         """The picture of a recipe that is a figure, and the numbers in it; nothing for a table."""
         from keat.experiments.drawing import Drawing
         from keat.experiments.run_figures import FIGURES
@@ -138,31 +153,21 @@ def _tell(text: str) -> None:
     err.print(text, soft_wrap=True, markup=False)
 
 
-def _show_tables(
-    recipe: Recipe, tables: list[dict[str, Any]], drawn: dict[str, Any], json: bool, markdown: bool
-) -> None:
-    from keat.experiments.tables import shown
-
+def _show(value: dict[str, Any], tables: list[Table], page: Path, json: bool, markdown: bool) -> None:
+    """Everything that was found, and last where the report is."""
     if json:
-        about = {"name": recipe.name, "title": recipe.title, "about": recipe.about}
-        print_json({**about, "tables": tables, **drawn})
+        print_json({**value, "report": str(page)})
         return
-    for table in map(shown, tables):
+    for table in tables:
         if markdown:
             print(f"{table.markdown()}\n")
         else:
             print_table(table.title, table.columns, table.rows, table.caption)
-    _show_computed(recipe.title, drawn)
-
-
-def _show_computed(title: str, result: dict[str, Any]) -> None:
-    tables = result.get("by_title") or {title: result.get("rows")}
-    for name, rows in tables.items():
-        if rows:
-            print_table(name, list(rows[0]), [[str(value) for value in row.values()] for row in rows])
-    for picture in result.get("pictures") or [result.get("picture")]:
+    tell = err if markdown else out  # Markdown may go into a file
+    for picture in value.get("pictures") or [value.get("picture")]:
         if picture:
-            out.print(f"The picture: {picture}", soft_wrap=True, markup=False)
+            tell.print(f"The picture: {picture}", soft_wrap=True, markup=False)
+    tell.print(f"The report: {page}", soft_wrap=True, markup=False)
 
 
 def _list(sources: dict[str, str], ledger: Path, json: bool) -> None:

@@ -66,11 +66,11 @@ def intervals_of(task: AnyTask, result: Evaluation) -> dict[str, tuple[float, fl
     return task.intervals(result.outcomes) if isinstance(task, NodeLabel) else None
 
 
-def heuristics_beside(data: Dataset, task: AnyTask) -> dict[str, dict[str, float]]:
+def heuristics_beside(data: Dataset, task: AnyTask, refresh: int) -> dict[str, dict[str, float]]:
     """Metrics of the heuristics of a task, to be shown beside a model's."""
     with _one_thread():
         return {
-            name: evaluate(MODELS[predicted(task)][name].build(data.train), task).metrics
+            name: evaluate(MODELS[predicted(task)][name].build(data.train), task, refresh=refresh).metrics
             for name in heuristics_for(task)
         }
 

@@ -204,6 +204,7 @@ def train_command(
     bipartite: Bipartite = False,
 ) -> None:
     """Train a model, keep the best epoch by validation, and score the test split."""
+    from keat.cli.reporting import train_report
     from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
     from keat.models.registry import trains_in_turn
     from keat.tasks.script import TGB_BATCH
@@ -303,9 +304,11 @@ def train_command(
         "refresh": refresh,
         "run": str(folder),
         "epochs_now": len(reports),
+        "beside": heuristics_beside(data, asked, refresh),
     }
     if about_nodes:
-        result |= {"intervals": intervals_of(asked, test), "beside": heuristics_beside(data, asked)}
+        result["intervals"] = intervals_of(asked, test)
+    result["report"] = str(train_report(folder, data, asked.kind, test.events, result))
     if json:
         print_json({"model": model, "dataset": data.name, "seed": seed, "sigma": sigma, **result})
     else:
@@ -322,9 +325,10 @@ def train_command(
             out.print(
                 f"  95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)"
             )
-        for name, metrics in result.get("beside", {}).items():
+        for name, metrics in result["beside"].items():
             told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
             out.print(f"  test of {name}, beside it: {told}")
+        out.print(f"The report: {result['report']}", soft_wrap=True, markup=False)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

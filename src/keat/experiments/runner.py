@@ -99,9 +99,14 @@ def line_of(job: Job, key: str, found: dict[str, Any], seconds: float) -> dict[s
     }
 
 
+def run_folder(job: Job, scratch: Path, data: Dataset | None = None) -> Path:
+    """Where a job's training is kept, if it has begun."""
+    return scratch / job.training_key(fingerprint_of(job.source, data))
+
+
 def trained_run(job: Job, data: Dataset, scratch: Path) -> Path:
     """The folder of a job's finished training, which begins or goes on where it is not there yet."""
-    folder = scratch / job.training_key(fingerprint_of(job.source, data))
+    folder = run_folder(job, scratch, data)
     config = configuration(job.model, **job.config)
     resume = (folder / "run.json").exists()
     train_run(job.model, data, folder, config, job.fitting(), task=task_of(job, data, "val"), resume=resume)

@@ -75,6 +75,7 @@ def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequenc
     return {
         "label": arm.label,
         "model": arm.model,
+        "heuristic": arm.is_heuristic,
         "seeds": len(lines),
         "val": str(spread([line["val"][recipe.metric] for line in lines.values()])),
         "test": str(spread(list(values.values()))),
@@ -132,11 +133,16 @@ def _difference(recipe: Recipe, arm: Arm, results: Lines) -> Difference | None:
 
 def lines_of(recipe: Recipe, arm: Arm, results: Lines) -> dict[int, dict[str, Any]]:
     """Lines of an arm by seed."""
-    return {
-        job.seed: line
-        for job, line in results
-        if (job.model, job.config, job.fit) == (arm.model, arm.config, recipe.fit | arm.fit)
-    }
+    return {job.seed: line for job, line in results if _is_of(recipe, arm, job)}
+
+
+def arm_of(recipe: Recipe, job: Job) -> Arm:
+    """The arm a job is a run of."""
+    return next(arm for arm in recipe.arms if _is_of(recipe, arm, job))
+
+
+def _is_of(recipe: Recipe, arm: Arm, job: Job) -> bool:
+    return (job.model, job.config, job.fit) == (arm.model, arm.config, recipe.fit | arm.fit)
 
 
 def _test(line: dict[str, Any], metric: str) -> float:

@@ -37,7 +37,8 @@ def choices(x: Explanation) -> str:
     return "\n".join(options)
 
 
-def table(x: Explanation, side: int) -> str:
+def table(x: Explanation, side: int, *, sliding: bool = True) -> str:
+    """Past events of one end. Where there is a slider, it finds the bars by their ids and moves them."""
     end = x.ends[side]
     title = f"<h2>Past events of the {end.role}, {escape(str(end.node))}</h2>"
     if not end.neighbors:
@@ -47,14 +48,15 @@ def table(x: Explanation, side: int) -> str:
     reach = float(np.abs(parts).max()) or 1.0
     scale = max(max(max(line) for line in sweep) for sweep in (end.shared, end.frozen, end.recomputed))
     rows = "\n".join(
-        _row(x, side, k, neighbor, parts[k] / reach, scale) for k, neighbor in enumerate(end.neighbors)
+        _row(x, f"{side}-{k}" if sliding else None, k, neighbor, parts[k] / reach, scale)
+        for k, neighbor in enumerate(end.neighbors)
     )
     names = LOGIT_PARTS[x.model["modulate"]]
+    was = ' now, <span class="key was"></span>as it was' if sliding else ""
     return f"""<section class="end" data-scale="{scale:.6f}">{title}
 <p class="hint">Logit of each event, mean over {len(end.neighbors[0].psi)} heads:
 <span class="key node"></span>{names[0]}, against its mean, since attention sees differences only;
-<span class="key edge"></span>{names[1]}. <span class="key alpha-key"></span>Attention now,
-<span class="key was"></span>as it was.</p>
+<span class="key edge"></span>{names[1]}. <span class="key alpha-key"></span>Attention{was}.</p>
 <table><thead><tr><th>event</th><th>age</th><th class="right">ψ</th><th>logit −{reach:.2f} … +{reach:.2f}</th>
 <th>attention, 0 … {scale:.0%}</th><th class="right">share</th>
 <th class="right">score if {escape(humanize(x.older, x.unit))} older</th>
@@ -74,14 +76,19 @@ def logit_parts(x: Explanation, end: End) -> npt.NDArray[np.float64]:
     return np.stack((node.mean(axis=1) - node.mean(), edge.mean(axis=1)), axis=1)
 
 
-def _row(x: Explanation, side: int, k: int, n: Neighbor, parts: npt.NDArray[np.float64], scale: float) -> str:
-    """``parts`` are -1 … 1 of the logit's axis, ``scale`` is the end of the attention's."""
+def _row(
+    x: Explanation, place: str | None, k: int, n: Neighbor, parts: npt.NDArray[np.float64], scale: float
+) -> str:
+    """``parts`` are -1 … 1 of the logit's axis, ``scale`` is the end of the attention's. ``place`` is for a
+    slider to find the row by."""
     bars = "".join(
         f'<i class="{kind}" style="left:{50 + 50 * min(part, 0):.2f}%;width:{50 * abs(part):.2f}%"></i>'
         for kind, part in zip(("node", "edge"), parts.tolist(), strict=True)
     )
     share = 100 * n.attention
     long = f"{share / scale:.2f}%"
+    bar_id, share_id = ("", "") if place is None else (f' id="alpha-{place}"', f' id="share-{place}"')
+    was = "" if place is None else f'<u style="left:{long}"></u>'
     row = f"row {n.row:,}" if n.row is not None else moment(n.happened, x.unit)
     used = "" if n.age == n.since else f"<small>model: {escape(ago(n.age, x.unit))}</small>"
     heads = " · ".join(f"{alpha:.2f}" for alpha in n.alpha)
@@ -91,9 +98,10 @@ def _row(x: Explanation, side: int, k: int, n: Neighbor, parts: npt.NDArray[np.f
     }</small></td>
 <td data-label="age">{escape(ago(n.since, x.unit))}{used}</td><td class="right" data-label="ψ">{psi}</td>
 <td class="wide"><div class="logits"><i class="zero"></i>{bars}</div></td>
-<td class="wide"><div class="alpha" id="alpha-{side}-{k}"><i style="width:{long}"></i>
-<u style="left:{long}"></u></div><small>heads {heads}</small></td>
-<td class="right" data-label="share" id="share-{side}-{k}">{share:.1f} %</td>
+<td class="wide"><div class="alpha"{bar_id}><i style="width:{long}"></i>{was}</div><small>heads {
+        heads
+    }</small></td>
+<td class="right" data-label="share"{share_id}>{share:.1f} %</td>
 <td class="right" data-label="if older">{signed(n.score_if_older, plus=False)}<small>{
         signed(n.score_if_older - x.score)
     }</small></td>

@@ -51,7 +51,8 @@ def _end(model: TGN, past: Past, projection: nn.Linear, ages: Tensor) -> dict[st
 
     def value(features: Tensor, linear: nn.Linear, columns: slice) -> Tensor:
         """Features (m, ·) through a head's value matrix and the projection: (m, H, d)."""
-        matrix = linear.weight[:, columns].view(heads, -1, features.shape[1])  # (H, C, ·)
+        size = len(linear.weight) // heads, features.shape[1]  # said in full: there may be no features
+        matrix = linear.weight[:, columns].view(heads, *size)  # (H, C, ·)
         return torch.einsum("dhc,hcf,mf->mhd", by_head, matrix, features)
 
     x = hood.x[hood.index[0, :count]]

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from keat.analysis.gaps import gaps_of
 from keat.datasets.loading import Dataset
 from keat.errors import MissingExtraError
-from keat.events.units import SECONDS_PER
+from keat.report.drift import gap_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
-_TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "1 month": 2_629_746, "1 year": 31_556_952}
 
 
 def overview(data: Dataset, results: Sequence[dict[str, Any]], path: Path) -> None:
@@ -59,21 +57,15 @@ def _bars(axes: Axes, results: Sequence[dict[str, Any]]) -> None:
 
 def gap_curves(axes: Axes, data: Dataset) -> None:
     """p(Δt): density of log gaps between consecutive events of a node, by split, with σ."""
-    scale = SECONDS_PER[data.stream.unit]
-    gaps = {name: gaps_of(data.part(name)) * scale for name in ("train", "val", "test")}
-    largest = max((values.max(initial=1.0) for values in gaps.values()), default=1.0)
-    edges = np.geomspace(min(1.0, scale), largest + 1.0, 60)
-    for (name, values), colour in zip(gaps.items(), (BLUE, ORANGE, GREEN), strict=True):
-        density, _ = np.histogram(np.maximum(values, edges[0]), bins=edges)
-        axes.stairs(density / max(len(values), 1), edges, color=colour, label=name, linewidth=1.4)
-    sigma = data.sigma() * scale
-    axes.axvline(sigma, color="0.35", linestyle="--", linewidth=1)
+    found = gap_shares(data)
+    for (name, shares), colour in zip(found.shares.items(), (BLUE, ORANGE, GREEN), strict=True):
+        axes.stairs(shares, found.edges, color=colour, label=name, linewidth=1.4)
+    axes.axvline(found.sigma, color="0.35", linestyle="--", linewidth=1)
     axes.annotate(
-        "σ", (sigma, 1), xycoords=("data", "axes fraction"), xytext=(3, -12), textcoords="offset points"
+        "σ", (found.sigma, 1), xycoords=("data", "axes fraction"), xytext=(3, -12), textcoords="offset points"
     )
     axes.set_xscale("log")
-    shown = {label: at for label, at in _TICKS.items() if edges[0] <= at <= edges[-1]}
-    axes.set_xticks(list(shown.values()), list(shown), minor=False)
+    axes.set_xticks(list(found.ticks.values()), list(found.ticks), minor=False)
     axes.minorticks_off()
     axes.set_xlabel("gap between consecutive events of a node")
     axes.set_ylabel("share of gaps")

@@ -16,7 +16,8 @@ TEXT = 11  # height of a label
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A curve; ``mark`` is the position of a dot on it, ``band`` its lower and upper edge."""
+    """A curve; ``mark`` is the position of a dot on it, ``band`` its lower and upper edge, ``dots`` marks
+    every value."""
 
     y: Sequence[float]
     colour: str
@@ -24,6 +25,7 @@ class Line:
     dash: str = ""
     mark: float | None = None
     band: tuple[Sequence[float], Sequence[float]] | None = None
+    dots: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,16 @@ class Frame:
 
 
 def chart(
-    title: str, lines: Sequence[Line], ticks: Sequence[tuple[int, str]], low: float, high: float, what: str
+    title: str,
+    lines: Sequence[Line],
+    ticks: Sequence[tuple[float, str]],
+    low: float,
+    high: float,
+    what: str,
+    marks: Sequence[tuple[float, str]] = (),
 ) -> str:
-    """An <svg> of lines over the positions 0, 1, …; ``ticks`` names some of them. ``what`` is for those who
-    cannot see it."""
+    """An <svg> of lines over the positions 0, 1, …; ``ticks`` names some of them, ``marks`` draws upright
+    lines at others. ``what`` is for those who cannot see it."""
     frame = Frame(max((len(line.y) for line in lines), default=1), low, high if high > low else low + 1.0)
     floor = f"{frame.y(low):.1f}"
     parts = [
@@ -56,12 +64,19 @@ def chart(
         f'<text class="title" x="{LEFT}" y="14">{escape(title)}</text>',
         f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>',
     ]
+    digits = 2 if frame.high - frame.low >= 0.1 else 3
     for value in (frame.low, (frame.low + frame.high) / 2, frame.high):
-        height = f"{frame.y(value) + 4:.1f}"
-        parts.append(f'<text x="{LEFT - 5}" y="{height}" text-anchor="end">{_short(value)}</text>')
+        height, shown = f"{frame.y(value) + 4:.1f}", f"{value:.{digits}f}".replace("-", "−")
+        parts.append(f'<text x="{LEFT - 5}" y="{height}" text-anchor="end">{shown}</text>')
     for position, name in ticks:
         place = f'x="{frame.x(position):.1f}" y="{HEIGHT - 14}"'
         parts.append(f'<text {place} text-anchor="middle">{escape(name)}</text>')
+    for position, name in marks:
+        x = f"{frame.x(position):.1f}"
+        parts.append(
+            f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{floor}" stroke="{GREY}" stroke-dasharray="3 3"/>'
+        )
+        parts.append(f'<text x="{frame.x(position) + 4:.1f}" y="{TOP + 10}">{escape(name)}</text>')
     for line in lines:
         parts += _drawn(line, frame)
     parts += _labels(lines, frame)
@@ -77,6 +92,9 @@ def _drawn(line: Line, frame: Frame) -> list[str]:
     dash = f' stroke-dasharray="{line.dash}"' if line.dash else ""
     path = " ".join(frame.points(line.y))
     parts.append(f'<polyline points="{path}" fill="none" stroke="{line.colour}" stroke-width="1.8"{dash}/>')
+    if line.dots:
+        places = (point.split(",") for point in frame.points(line.y))
+        parts += [f'<circle cx="{x}" cy="{y}" r="2.6" fill="{line.colour}"/>' for x, y in places]
     if line.mark is not None:
         left = min(int(line.mark), len(line.y) - 1)
         right = min(left + 1, len(line.y) - 1)
@@ -84,6 +102,17 @@ def _drawn(line: Line, frame: Frame) -> list[str]:
         place = f'cx="{frame.x(line.mark):.1f}" cy="{frame.y(height):.1f}"'
         parts.append(f'<circle {place} r="3.4" fill="{line.colour}"/>')
     return parts
+
+
+def legend(lines: Sequence[Line]) -> str:
+    """What the lines of a chart are, each with a piece of it."""
+    items = (
+        f'<li><svg viewBox="0 0 26 10" aria-hidden="true"><line x1="0" x2="26" y1="5" y2="5" '
+        f'stroke="{line.colour}" stroke-width="2.4" stroke-dasharray="{line.dash or "none"}"/></svg>'
+        f"{escape(line.label)}</li>"
+        for line in lines
+    )
+    return f'<ul class="legend">{"".join(items)}</ul>'
 
 
 def _labels(lines: Sequence[Line], frame: Frame) -> list[str]:
@@ -98,10 +127,6 @@ def _labels(lines: Sequence[Line], frame: Frame) -> list[str]:
     x = frame.x(frame.count - 1) + 3
     shown = [(y, ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]}") for y, names in places]
     return [f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>' for y, text in shown]
-
-
-def _short(value: float) -> str:
-    return f"{value:.2f}".replace("-", "−")
 
 
 def by_recency(place: int, count: int) -> str:

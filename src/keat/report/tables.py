@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+NARROW = 52  # letters in a row that fit a phone
+
 
 class Strong(str):
     """A cell that stands out, where a test says that it may."""
@@ -29,13 +31,19 @@ class Table:
         return "\n".join(lines)
 
     def html(self) -> str:
-        """On a phone every row is a card; a cell then says which column it is of."""
+        """On a phone a table that is not narrow has a card for each row; a cell then says what it is."""
         head = "".join(
             f"<th{self._side(place)}>{escape(column)}</th>" for place, column in enumerate(self.columns)
         )
         body = "\n".join(f"<tr>{self._row(row)}</tr>" for row in self.rows)
         caption = f'<p class="hint">{escape(self.caption)}</p>' if self.caption else ""
-        return f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>{caption}"
+        narrow = ' class="narrow"' if self._is_narrow() else ""
+        return f"<table{narrow}><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>{caption}"
+
+    def _is_narrow(self) -> bool:
+        """Whether a phone has room for it as it is."""
+        widths = [max(len(row[place]) for row in self.rows) for place in range(len(self.columns))]
+        return bool(self.rows) and sum(widths) + len(widths) <= NARROW
 
     def _row(self, row: Sequence[str]) -> str:
         first = f'<td class="wide who">{_shown(row[0])}</td>'
@@ -56,5 +64,5 @@ def _marked(cell: str) -> str:
 
 
 def _shown(cell: str) -> str:
-    text = escape(cell).replace("\n", "<br>")
+    text = escape(cell).replace(" ± ", "\u00a0±\u00a0").replace("\n", "<br>")
     return f"<b>{text}</b>" if isinstance(cell, Strong) else text

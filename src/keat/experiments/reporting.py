@@ -1,0 +1,165 @@
+"""The reports that `keat reproduce` ends with."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from keat.events import humanize
+from keat.experiments.graph_job import GraphJob
+from keat.experiments.job import Job
+from keat.experiments.recipe import Recipe
+from keat.experiments.runner import run_folder
+from keat.experiments.sources import open_source
+from keat.experiments.tables import Lines, arm_of, shown
+from keat.explain.examples import attention_section, explain_style
+from keat.report.charts import Dots, dot_chart, dot_key
+from keat.report.curves import curves_section
+from keat.report.drift import drift_section
+from keat.report.page import Report, Section, present, write_report
+from keat.report.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Reproduced:
+    """All that was found of a recipe: a table for each dataset, what was drawn, and the runs behind it."""
+
+    recipe: Recipe
+    tables: Sequence[dict[str, Any]]
+    drawn: Mapping[str, Any]
+    results: Lines
+    scratch: Path
+
+
+def recipe_report(found: Reproduced, path: Path, command: str = "") -> Path:
+    """A table or figure of trained runs, for every dataset at hand."""
+    recipe, tables, results = found.recipe, found.tables, found.results
+    report = Report(
+        title=recipe.title,
+        eyebrow=f"keat reproduce {recipe.name}" + (f" · {recipe.paper} in the paper" if recipe.paper else ""),
+        facts=recipe.about,
+        tiles=[
+            (str(len(results)), "runs, each in the ledger"),
+            (str(max(job.seed for job, _ in results)), "seeds a model"),
+            (str(len(tables)), f"dataset{'s' * (len(tables) > 1)}: {', '.join(t['data'] for t in tables)}"),
+            (humanize(max(sum(line["seconds"] for _, line in results), 1), "s"), "of one thread in all"),
+        ],
+        story=_verdict(tables),
+        sections=present(
+            _figure_section(recipe.title, found.drawn), *map(_table_section, tables), *_run_sections(found)
+        ),
+        command=command,
+        style=explain_style(),
+    )
+    return write_report(report, path)
+
+
+def _run_sections(found: Reproduced) -> list[Section | None]:
+    """Curves, drift and attention of the first seed, as far as the runs are still in scratch."""
+    recipe = found.recipe
+    jobs = [job for job, _ in found.results if job.seed == 1 and not job.is_heuristic]
+    runs = {_name(recipe, job, len(found.tables)): (job, run_folder(job, found.scratch)) for job in jobs}
+    streams = {job.data: open_source(job.source) for job, _ in found.results if not isinstance(job, GraphJob)}
+    sections = [
+        curves_section({name: folder for name, (_, folder) in runs.items()}, recipe.metric),
+        drift_section(streams) if streams else None,
+    ]
+    kernelized = (
+        attention_section(folder, streams[job.data], f"{name}, seed 1")
+        for name, (job, folder) in runs.items()
+        if recipe.task == "link-ranking" and job.model == "keat-tgn" and (folder / "run.json").exists()
+    )
+    return [*sections, next(kernelized, None)]
+
+
+def _name(recipe: Recipe, job: Job, datasets: int) -> str:
+    label = arm_of(recipe, job).label
+    return f"{label} on {job.data}" if datasets > 1 else label
+
+
+def computed_report(
+    name: str, title: str, paper: str, result: Mapping[str, Any], path: Path, command: str = ""
+) -> Path:
+    """A table or figure that needs no training."""
+    tables = tables_of(title, result)
+    report = Report(
+        title=title,
+        eyebrow=f"keat reproduce {name} · {paper} in the paper",
+        facts="Computed when it was asked for; nothing was trained.",
+        tiles=[(str(len(table.rows)), f"rows: {table.title}") for table in tables],
+        story="",
+        sections=present(_figure_section(title, result)),
+        command=command,
+    )
+    return write_report(report, path)
+
+
+def tables_of(title: str, result: Mapping[str, Any]) -> list[Table]:
+    """Tables of a result in plain values: ``by_title``, or its ``rows``."""
+    found = result.get("by_title") or {title: result.get("rows")}
+    return [
+        Table(name, list(rows[0]), [["" if v is None else str(v) for v in row.values()] for row in rows])
+        for name, rows in found.items()
+        if rows
+    ]
+
+
+def _table_section(table: dict[str, Any]) -> Section:
+    seen = shown(table)
+    rows = [
+        Dots(row["label"], list(row["values"].values()), _numbers(row["beside"]), muted=row["heuristic"])
+        for row in table["rows"]
+    ]
+    what = f"Test {table['metric']} of every seed on {table['data']}"
+    chart = dot_chart(f"test {table['metric']}", rows, what) if rows else ""
+    caption = (
+        "Mean ± standard deviation over seeds. Differences are paired by seed, with a 95 % interval "
+        "(Student's t); bold where it excludes zero."
+    )
+    table_shown = Table(seen.title, seen.columns, seen.rows, caption)
+    return Section(
+        seen.title, "", f'{dot_key()}<div class="panels wide"><figure>{chart}</figure></div>', [table_shown]
+    )
+
+
+def _numbers(beside: Mapping[str, str]) -> list[float]:
+    """What others published of the metric that is compared; of another metric a column says so."""
+    return [float(number.split()[0]) for column, number in beside.items() if "," not in column]
+
+
+def _figure_section(title: str, result: Mapping[str, Any]) -> Section | None:
+    pictures = result.get("pictures") or [picture for picture in [result.get("picture")] if picture]
+    tables = tables_of(title, result)
+    if not pictures and not tables:
+        return None
+    images = "\n".join(_embedded(Path(picture), title) for picture in pictures)
+    return Section(title, "", images, tables)
+
+
+def _embedded(picture: Path, title: str) -> str:
+    content = base64.b64encode(picture.read_bytes()).decode()
+    return f'<img class="picture" alt="{escape(title)}" src="data:image/png;base64,{content}">'
+
+
+def _verdict(tables: Sequence[dict[str, Any]]) -> str:
+    """The comparisons of all tables in a sentence or two."""
+    compared = [(table, row) for table in tables for row in table["rows"] if row["difference"]]
+    if not compared:
+        return ""
+    clear = [
+        f"{row['label']} on {table['data']} {row['difference']}" for table, row in compared if row["clear"]
+    ]
+    if max(row["seeds"] for _, row in compared) < 2:
+        return "One seed has no interval, and without one no difference is a finding; run more seeds."
+    if not clear and len(compared) == 1:
+        (table, row), *_ = compared
+        return (
+            f"{row['label']} on {table['data']}: {row['difference']}. Not clear: the interval includes zero."
+        )
+    if not clear:
+        return f"{len(compared)} comparisons, none of them clear: every interval includes zero."
+    return f"{len(clear)} of {len(compared)} comparisons are clear: {'; '.join(clear)}."

@@ -1,0 +1,79 @@
+"""Attention of a run at two events, for a report: one that it ranked well and one that it did not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+
+from keat.analysis.what_if import past_of
+from keat.datasets.loading import Dataset
+from keat.errors import InputError
+from keat.events.units import SECONDS_PER
+from keat.explain.asking import Asker
+from keat.explain.explanation import Explanation
+from keat.explain.page import counterfactual, model_line
+from keat.explain.page_tables import table
+from keat.explain.wording import moment, signed
+from keat.report.page import Section
+from keat.state.tensors import as_tensor
+from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
+from keat.tasks.script import TGB_BATCH
+
+TITLE = "What it looked at"
+DAYS = 3.0  # how much older an event is made
+
+
+def attention_section(folder: Path, data: Dataset, name: str) -> Section:
+    """Of the first block of the test split, the event ranked best and the one ranked worst among those whose
+    source has a past. A model without such attention has a sentence instead."""
+    try:
+        asker = Asker(folder, data)
+    except InputError as error:
+        return Section(TITLE, str(error))
+    rows = _best_and_worst(asker, data)
+    if not rows:
+        return Section(TITLE, "No source of the first test events has a past event to look at.")
+    explained = [asker.event(row, older=_three_days(data)) for row in rows]
+    parts = [_example(x, said) for x, said in zip(explained, ("best", "worst"), strict=False)]
+    hint = (
+        f"{name}: {model_line(explained[0])}. Of the first {min(TGB_BATCH, len(data.test))} test events, "
+        "the one it ranked best and the one it ranked worst. More, and what-if: keat explain."
+    )
+    return Section(TITLE, hint, "\n".join(parts))
+
+
+def explain_style() -> str:
+    """The CSS of the tables with bars."""
+    return (files("keat.explain") / "assets" / "page.css").read_text(encoding="utf-8")
+
+
+def _best_and_worst(asker: Asker, data: Dataset) -> Sequence[int]:
+    task = make_task(data, "test", kind="link-ranking")
+    assert isinstance(task, LinkRanking)
+    events = data.test[:TGB_BATCH]
+    next(asker.states(data, [data.test.offset]))
+    places = np.arange(len(events))
+    ranks = task.candidates.ranks(places, asker.model.score(task.candidates.queries(places))).numpy()
+    has_past = past_of(asker.model, as_tensor(events.src).long(), as_tensor(events.t)).mask.any(dim=1).numpy()
+    order = places[has_past][np.argsort(ranks[has_past], kind="stable")]
+    chosen = dict.fromkeys(order[[0, -1]].tolist()) if len(order) else {}
+    return [place + data.test.offset for place in chosen]
+
+
+def _example(x: Explanation, said: str) -> str:
+    rank = "" if x.rank is None else f", ranked {said}: {x.rank:g} of {x.candidates:,} candidates"
+    title = escape(f"{x.source} → {x.destination} at {moment(x.t, x.unit)}{rank}")
+    parts = (
+        f"Score {signed(x.score, plus=False)}; from memory alone, without any past event, "
+        f"{signed(x.score_without_past, plus=False)}. {counterfactual(x) or ''}"
+    )
+    return f"<h3>{title}</h3><p>{escape(parts)}</p>{table(x, 0, sliding=False)}"
+
+
+def _three_days(data: Dataset) -> int:
+    return max(1, round(DAYS * 86_400 / SECONDS_PER[data.stream.unit]))

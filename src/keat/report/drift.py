@@ -1,0 +1,98 @@
+"""p(Δt) of each split: how the gaps between the events of a node drift between training and test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from keat.analysis.gaps import gap_summaries, gaps_of
+from keat.datasets.loading import Dataset
+from keat.events import humanize
+from keat.events.splitting import Splits
+from keat.events.units import SECONDS_PER
+from keat.report.page import Section
+from keat.report.svg import BLUE, GREEN, ORANGE, Line, chart, legend
+from keat.report.tables import Table
+
+TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "1 month": 2_629_746, "1 year": 31_556_952}
+BINS = 60
+STYLES = {"train": (BLUE, ""), "val": (ORANGE, "6 3"), "test": (GREEN, "2 3")}
+
+
+@dataclass(frozen=True, slots=True)
+class GapShares:
+    """Shares of gaps in bins that are equal on a logarithmic scale, in seconds, for each split."""
+
+    edges: npt.NDArray[np.float64]
+    shares: dict[str, npt.NDArray[np.float64]]
+    sigma: float  # seconds
+
+    @property
+    def ticks(self) -> dict[str, float]:
+        """Round times within the bins, by name."""
+        return {name: at for name, at in TICKS.items() if self.edges[0] <= at <= self.edges[-1]}
+
+
+def gap_shares(data: Dataset) -> GapShares:
+    scale = SECONDS_PER[data.stream.unit]
+    gaps = {name: gaps_of(data.part(name)) * scale for name in Splits._fields}
+    largest = max((values.max(initial=1.0) for values in gaps.values()), default=1.0)
+    edges = np.geomspace(min(1.0, scale), largest + 1.0, BINS)
+    shares = {
+        name: np.histogram(np.maximum(values, edges[0]), bins=edges)[0] / max(len(values), 1)
+        for name, values in gaps.items()
+    }
+    return GapShares(edges, shares, data.sigma() * scale)
+
+
+def drift_section(datasets: Mapping[str, Dataset]) -> Section:
+    """A chart and a table for each dataset."""
+    charts = [f"<figure>{_chart(name, gap_shares(data))}</figure>" for name, data in datasets.items()]
+    alone = len(charts) == 1
+    drawn = charts[0] if alone else f'<div class="panels wide">{"".join(charts)}</div>'
+    key = legend([Line([], colour, name, dash) for name, (colour, dash) in STYLES.items()])
+    return Section(
+        "Does the clock change?",
+        "p(Δt): gaps between consecutive events of a node, on a logarithmic scale, for each split. Drift is "
+        "the Kolmogorov-Smirnov distance to training: 0 the same, 1 disjoint. σ sets the width of kernels.",
+        key + drawn,
+        [_table(name, data) for name, data in datasets.items()],
+        beside=alone,
+    )
+
+
+def _chart(name: str, gaps: GapShares) -> str:
+    def place(seconds: float) -> float:
+        return float(np.interp(np.log(seconds), np.log(gaps.edges), np.arange(len(gaps.edges)))) - 0.5
+
+    lines = [Line(gaps.shares[split].tolist(), colour, dash=dash) for split, (colour, dash) in STYLES.items()]
+    top = max(float(shares.max(initial=0.0)) for shares in gaps.shares.values())
+    return chart(
+        name,
+        lines,
+        [(place(at), label) for label, at in gaps.ticks.items()],
+        0.0,
+        top * 1.05,
+        f"Share of gaps by length in {name}, for each split",
+        marks=[(place(gaps.sigma), "σ")],
+    )
+
+
+def _table(name: str, data: Dataset) -> Table:
+    unit = data.stream.unit
+    rows = [
+        [split, "0", "", "", "", ""]
+        if found is None
+        else [
+            split,
+            f"{found.count:,}",
+            *(humanize(value, unit) for value in (found.p10, found.median, found.p90)),
+            f"{found.drift:.3f}",
+        ]
+        for split, found in gap_summaries(data.splits).items()
+    ]
+    sigma = f"σ of the training split: {humanize(data.sigma(), unit)}."
+    return Table(f"Gaps in {name}", ["split", "gaps", "10 %", "median", "90 %", "drift"], rows, sigma)

@@ -1,0 +1,98 @@
+"""A report: one HTML file without a server, a library or a network, and its tables as Markdown beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+
+import keat
+from keat.errors import CacheError
+from keat.report.style import base_style
+from keat.report.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a report: words, charts as HTML, and tables."""
+
+    title: str
+    hint: str = ""
+    body: str = ""
+    tables: Sequence[Table] = ()
+    beside: bool = False  # whether the tables are small enough to stand beside the body
+
+    def html(self) -> str:
+        hint = f'<p class="hint">{escape(self.hint)}</p>' if self.hint else ""
+        several = len(self.tables) > 1
+        tables = "".join(
+            (f"<h3>{escape(table.title)}</h3>" if several else "") + table.html() for table in self.tables
+        )
+        content = f"{self.body}\n{tables}"
+        if self.beside:
+            content = f'<div class="beside"><div>{self.body}</div><div>{tables}</div></div>'
+        return f"<section>\n<h2>{escape(self.title)}</h2>{hint}\n{content}\n</section>"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a command found. ``story`` is the one sentence to take away."""
+
+    title: str
+    eyebrow: str
+    facts: str
+    tiles: Sequence[tuple[str, str]]  # a number, and what it is
+    story: str
+    sections: Sequence[Section]
+    command: str = ""
+    style: str = ""  # CSS that sections need besides the shared one
+
+
+def write_report(report: Report, path: Path) -> Path:
+    """The page at ``path`` and its tables beside it, as ``.md``. Returns the path of the page."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(html(report), encoding="utf-8")
+        path.with_suffix(".md").write_text(markdown(report), encoding="utf-8")
+    except OSError as error:
+        raise CacheError(f"Cannot write the report {path} ({error.strerror or error}).") from error
+    return path
+
+
+def present(*sections: Section | None) -> list[Section]:
+    """Those that there are."""
+    return [section for section in sections if section is not None]
+
+
+def html(report: Report) -> str:
+    assets = files("keat.report") / "assets"
+    sections = [section.html() for section in report.sections]
+    if report.command:
+        made = f"<pre>{escape(report.command)}</pre>"
+        sections.append(f"<section>\n<h2>Make it again</h2>{made}\n</section>")
+    template = Template((assets / "report.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        title=escape(report.title),
+        style=base_style() + (assets / "report.css").read_text(encoding="utf-8") + report.style,
+        eyebrow=escape(report.eyebrow),
+        heading=escape(report.title),
+        facts=escape(report.facts),
+        tiles="\n".join(f"<li><b>{escape(value)}</b>{escape(what)}</li>" for value, what in report.tiles),
+        story=f'<p class="story">{escape(report.story)}</p>' if report.story else "",
+        sections="\n".join(sections),
+        footer=escape(f"keat {keat.__version__}"),
+    )
+
+
+def markdown(report: Report) -> str:
+    """The tables, for a page of documentation."""
+    parts = [f"# {report.title}", report.facts, report.story]
+    for section in report.sections:
+        for table in section.tables:
+            parts += [f"## {table.title}", table.markdown(), table.caption]
+    if report.command:
+        parts.append(f"```text\n{report.command}\n```")
+    return "\n\n".join(part for part in parts if part) + "\n"

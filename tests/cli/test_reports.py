@@ -1,0 +1,179 @@
+"""Reports, opened in a real browser: the numbers are those of the run, and nothing complains."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command import ORDERS, keat, write_orders
+
+from keat.datasets.payments import simulate_payments
+
+RECIPE = """
+title = "Small"
+about = "A test."
+metric = "mrr"
+datasets = ["mine"]
+seeds = 2
+published_by = "paper"
+[fit]
+epochs = 2
+[[arms]]
+label = "EdgeBank"
+model = "edgebank"
+published = { mine = 0.25 }
+[[arms]]
+label = "TGN"
+model = "tgn"
+config = { dim = 8 }
+[[arms]]
+label = "KEAT & kernel"
+model = "keat-tgn"
+config = { dim = 8 }
+against = "TGN"
+"""
+
+
+class Opened:
+    """A page in a browser, with what it asked for and what it complained of."""
+
+    def __init__(self, browser: Any, path: Path, **options: Any) -> None:
+        self.path, self.asked, self.complaints = path, list[str](), list[str]()
+        self.tab = browser.new_page(**options)
+        self.tab.on("console", lambda message: self.complaints.append(message.text))
+        self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.tab.on("request", lambda request: self.asked.append(request.url))
+        self.tab.goto(path.as_uri())
+
+    def rows(self) -> list[list[str]]:
+        """Cells of every row of every table, as the browser shows them."""
+        cells = "row => [...row.cells].map(cell => cell.textContent.replaceAll('\\u00a0', ' '))"
+        rows: list[list[str]] = self.tab.evaluate(f"[...document.querySelectorAll('tbody tr')].map({cells})")
+        return rows
+
+    def assert_quiet(self) -> None:
+        assert self.complaints == []
+        assert [url for url in self.asked if not url.startswith("data:")] == [self.path.as_uri()]
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("demo")
+    return keat("demo", "--events", "1500", "--epochs", "2", "--out", folder, "--json").json
+
+
+def test_the_demo_ends_with_a_report(demo: dict[str, Any], browser: Any) -> None:
+    page = Opened(browser, Path(demo["report"]))
+    rows = page.rows()
+    metrics = ("mrr", "hits@1", "hits@3", "hits@10")
+    for result in demo["results"]:
+        assert [result["model"], *(f"{result[metric]:.4f}" for metric in metrics)] in [
+            row[:5] for row in rows
+        ]
+    text = page.tab.inner_text("body")
+    for title in (
+        "Models and heuristics",
+        "How training went",
+        "Does the clock change?",
+        "What it looked at",
+    ):
+        assert title in text
+    assert page.tab.locator("svg[role=img]").count() == 4  # results, loss, validation, gaps
+    shares = [float(share.split()[0]) for share in page.tab.locator(".end td:nth-child(6)").all_inner_texts()]
+    assert len(shares) > 0
+    assert page.tab.locator(".end").count() == 2
+    assert sum(shares) == pytest.approx(200, abs=1.5)  # of two examples
+    page.assert_quiet()
+
+
+def test_its_tables_are_there_for_a_page_of_documentation(demo: dict[str, Any]) -> None:
+    text = Path(demo["report"]).with_suffix(".md").read_text(encoding="utf-8")
+    for result in demo["results"]:
+        assert f"| {result['model']} | {result['mrr']:.4f} | {result['hits@1']:.4f} |" in text
+    assert "## Gaps in payments" in text
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_it_fits_screens_and_paper(width: int, demo: dict[str, Any], browser: Any) -> None:
+    page = Opened(browser, Path(demo["report"]), viewport={"width": width, "height": 800})
+    assert page.tab.evaluate("document.documentElement.scrollWidth") <= width
+    background = "getComputedStyle(document.body).backgroundColor"
+    light = page.tab.evaluate(background)
+    page.tab.emulate_media(color_scheme="dark")
+    dark = page.tab.evaluate(background)
+    assert light != dark
+    page.tab.emulate_media(media="print", color_scheme="dark")
+    assert page.tab.evaluate(background) == light  # ink is for letters
+    assert page.tab.is_visible("table")
+
+
+def test_training_ends_with_a_report(browser: Any, tmp_path: Path) -> None:
+    file = write_orders(tmp_path)
+    run = tmp_path / "run"
+    arguments = ("train", "keat-tgn", file, *ORDERS, "--epochs", "2", "--set", "dim=8", "--out", run)
+    value = keat(*arguments, "--json").json
+    assert value["report"] == str(run / "report.html")
+    page = Opened(browser, run / "report.html")
+    rows = page.rows()
+    for name, metrics in {"keat-tgn": value["test"], **value["beside"]}.items():
+        assert [name, *(f"{number:.4f}" for number in metrics.values())] in rows
+    assert set(value["beside"]) == {"edgebank", "edgebank-tw", "poptrack", "global-recency", "local-global"}
+    assert f"{value['val']['mrr']:.4f}" in page.tab.inner_text(".tiles")
+    page.assert_quiet()
+    ran = keat(*arguments, "--resume")
+    assert ran.out.splitlines()[-1] == f"The report: {run / 'report.html'}"
+
+
+def test_node_tasks_have_one_too(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    arguments = ("payments:2000", "--period", "week", "--epochs", "1", "--set", "dim=8", "--out", run)
+    value = keat("train", "tgn", *arguments, "--json").json
+    text = (run / "report.md").read_text(encoding="utf-8")
+    assert f"| tgn | {value['test']['ndcg@10']:.4f} |" in text
+    assert f"| moving-average | {value['beside']['moving-average']['ndcg@10']:.4f} |" in text
+    page = (run / "report.html").read_text(encoding="utf-8")
+    assert "What it looked at" not in page
+
+
+def test_reproducing_ends_with_a_report(browser: Any, tmp_path: Path) -> None:
+    stream = simulate_payments(1_000, seed=3)
+    pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t}), tmp_path / "mine.parquet")
+    (tmp_path / "small.toml").write_text(RECIPE)
+    where: tuple[str | Path, ...] = ("--ledger", tmp_path / "l.jsonl", "--scratch", tmp_path / "runs")
+    data = f"mine={tmp_path / 'mine.parquet'}"
+    command = ("reproduce", tmp_path / "small.toml", "--data", data, *where, "--out", tmp_path / "small.png")
+    value = keat(*command, "--json").json
+    assert value["report"] == str(tmp_path / "small.html")
+    page = Opened(browser, tmp_path / "small.html")
+    rows = page.rows()
+    (table,) = value["tables"]
+    for row in table["rows"]:
+        expected = [row["label"], str(row["seeds"]), row["val"], row["test"], row["difference"] or ""]
+        assert [*expected, row["beside"].get("paper", "")] in rows
+    assert "What it looked at" in page.tab.inner_text("body")
+    assert page.tab.locator("svg[role=img]").count() == 4  # dots, loss, validation, gaps
+    page.assert_quiet()
+    assert page.tab.inner_text(".story").startswith("KEAT & kernel on mine")
+    assert keat(*command).out.splitlines()[-1] == f"The report: {tmp_path / 'small.html'}"
+    markdown = keat(*command, "--markdown")
+    assert markdown.out.startswith("| model |")
+    assert "The report:" in markdown.err  # so that the table can go into a file
+
+
+def test_a_computed_figure_is_in_its_report(browser: Any, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    value = keat("reproduce", "figure-moments", "--out", tmp_path / "m.png", "--json").json
+    page = Opened(browser, Path(value["report"]))
+    assert page.tab.evaluate("document.querySelector('img').naturalWidth") > 100
+    assert len(page.rows()) == len(value["rows"])
+    page.assert_quiet()
+
+
+def test_reports_stand_alone(demo: dict[str, Any]) -> None:
+    text = Path(demo["report"]).read_text(encoding="utf-8")
+    assert not re.search(r"(src|href)=[\"']?(https?:)?//", text)
+    assert "<script" not in text
