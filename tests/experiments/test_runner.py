@@ -121,6 +121,59 @@ def test_a_killed_plan_loses_at_most_the_epoch_under_way(job: Job, file: Path, t
     assert (line["test"], line["loss"]) == (whole["test"], whole["loss"])
 
 
+LONG = """
+title = "Long"
+about = "Longer than anybody waits."
+metric = "mrr"
+datasets = ["mine"]
+seeds = 2
+[fit]
+epochs = 100000
+patience = 100000
+[[arms]]
+label = "TGN"
+model = "tgn"
+config = { dim = 8, neighbors = 3 }
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="children are found in /proc")
+def test_workers_of_a_killed_plan_end_with_it(file: Path, tmp_path: Path) -> None:
+    """Otherwise two processes would train in one folder when the plan is started again."""
+    (tmp_path / "long.toml").write_text(LONG)
+    where: list[str | Path] = ["--scratch", tmp_path / "runs", "--ledger", tmp_path / "ledger.jsonl"]
+    plan: list[str | Path] = [
+        "reproduce",
+        tmp_path / "long.toml",
+        "--data",
+        f"mine={file}",
+        "--jobs",
+        "2",
+        *where,
+    ]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen([sys.executable, "-m", "keat", *plan], stdout=log, stderr=log)
+        while len(list((tmp_path / "runs").glob("*/metrics.jsonl"))) < 2:  # both are at it
+            assert process.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.05)
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert len(children) >= 2
+    deadline = time.monotonic() + 120
+    while any(_is_alive(child) for child in children):
+        assert time.monotonic() < deadline, "a worker goes on without its plan"
+        time.sleep(0.1)
+
+
+def _is_alive(process: str) -> bool:
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"  # dead, and nobody has asked yet
+
+
 def test_half_a_line_does_not_count(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.jsonl")
     assert ledger.lines() == []

@@ -1,28 +1,53 @@
-"""The same plan on a Ray cluster: a job is a task of one core."""
+"""The same plan on Ray: a job is a task of one core, on this machine or on a cluster (``RAY_ADDRESS``)."""
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keat.errors import MissingExtraError
+from keat.errors import KeatError, MissingExtraError
 
 if TYPE_CHECKING:
     from keat.experiments.job import Job
     from keat.experiments.runner import Work
 
 
-def run_on_ray(missing: dict[str, Job], scratch: Path, work: Work) -> Iterator[dict[str, Any]]:
-    """Lines as they come. ``scratch`` and the data must be where every worker can reach them."""
+def run_on_ray(missing: dict[str, Job], scratch: Path, parallel: int, work: Work) -> Iterator[dict[str, Any]]:
+    """Lines as they come. ``scratch`` and the data must be where every worker can reach them. A Ray that is
+    not running yet is started here with ``parallel`` cores, and stopped at the end."""
     try:
         import ray
     except ImportError as error:
         raise MissingExtraError("The engine 'ray' needs Ray; install keat[ray].") from error
-    if not ray.is_initialized():
-        ray.init(log_to_driver=False)
-    remote = ray.remote(num_cpus=1)(work)
-    waiting = [remote.remote(job, key, str(scratch.absolute())) for key, job in missing.items()]
-    while waiting:
-        done, waiting = ray.wait(waiting)
-        yield ray.get(done[0])
+    started = not ray.is_initialized()
+    if started:
+        local: dict[str, Any] = (
+            {} if "RAY_ADDRESS" in os.environ else {"num_cpus": parallel, "include_dashboard": False}
+        )
+        ray.init(log_to_driver=False, logging_level=logging.WARNING, **local)
+    remote = ray.remote(num_cpus=1, max_retries=0)(work)
+    try:
+        waiting = {
+            remote.remote(replace(job, source=_anywhere(job.source)), key, str(scratch.absolute())): job
+            for key, job in missing.items()
+        }
+        while waiting:
+            (done, *_), _ = ray.wait(list(waiting))
+            yield ray.get(done) | {"source": waiting.pop(done).source}
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, KeatError):  # its own sentence, without the worker's traceback
+            raise error.cause from None
+        raise
+    finally:
+        if started:
+            ray.shutdown()
+
+
+def _anywhere(source: str) -> str:
+    """A file by its full path: a worker may be in another folder. What is no file is a name."""
+    file, mark, reading = source.partition("?")
+    return f"{Path(file).absolute()}{mark}{reading}" if Path(file).exists() else source

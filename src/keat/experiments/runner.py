@@ -7,8 +7,10 @@ finished one is never repeated, only scored again if asked in another way.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import platform
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
@@ -162,17 +164,17 @@ def _by_refresh(scored: dict[int, Evaluation]) -> dict[str, dict[str, Any]]:
 def _run(
     missing: dict[str, Job], scratch: Path, parallel: int, engine: Engine, work: Work
 ) -> Iterable[dict[str, Any]]:
-    if engine == "ray":
+    if engine == "ray" and missing:
         from keat.experiments.ray_engine import run_on_ray  # the extra `ray`
 
-        yield from run_on_ray(missing, scratch, work)
+        yield from run_on_ray(missing, scratch, parallel, work)
         return
     if parallel <= 1 or len(missing) <= 1:
         for key, job in missing.items():
             yield work(job, key, str(scratch))
         return
     spawn = multiprocessing.get_context("spawn")  # a fork would inherit torch's threads
-    with ProcessPoolExecutor(parallel, mp_context=spawn) as pool:
+    with ProcessPoolExecutor(parallel, spawn, initializer=_end_with, initargs=(os.getpid(),)) as pool:
         waiting: list[Future[dict[str, Any]]] = [
             pool.submit(work, job, key, str(scratch)) for key, job in missing.items()
         ]
@@ -182,6 +184,17 @@ def _run(
         except (KeatError, KeyboardInterrupt):
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _end_with(parent: int) -> None:
+    """Let a worker end when its parent is killed: the next plan may want to go on with the same run."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(0.2)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _summary(line: dict[str, Any]) -> str:
