@@ -17,11 +17,13 @@ from keat.experiments.runner import run_folder
 from keat.experiments.sources import open_source
 from keat.experiments.tables import Lines, arm_of, shown
 from keat.explain.examples import attention_section, explain_style
+from keat.models.tgn import TGNConfig
 from keat.report.charts import Dots, dot_chart, dot_key
 from keat.report.curves import curves_section
 from keat.report.drift import drift_section
 from keat.report.page import Report, Section, present, write_report
 from keat.report.tables import Table
+from keat.training.runs import configuration
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,15 @@ def _run_sections(found: Reproduced) -> list[Section | None]:
     kernelized = (
         attention_section(folder, streams[job.data], f"{name}, seed 1")
         for name, (job, folder) in runs.items()
-        if recipe.task == "link-ranking" and job.model == "keat-tgn" and (folder / "run.json").exists()
+        if recipe.task == "link-ranking" and _attends_by_kernel(job) and (folder / "run.json").exists()
     )
     return [*sections, next(kernelized, None)]
+
+
+def _attends_by_kernel(job: Job) -> bool:
+    """Whether it is a TGN whose attention an explanation can show, and which has a kernel."""
+    config = configuration(job.model, **job.config)
+    return isinstance(config, TGNConfig) and config.kernel != "identity"
 
 
 def _name(recipe: Recipe, job: Job, datasets: int) -> str:
