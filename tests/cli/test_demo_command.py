@@ -1,4 +1,4 @@
-"""`keat demo`: two trained models, two tables and a picture."""
+"""`keat demo`: three trained models, two tables and a picture."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def test_the_demo_prints_tables_and_draws(tmp_path: Path) -> None:
 def test_as_json(tmp_path: Path) -> None:
     command = ("demo", "--events", "1000", "--seed", "3", "--epochs", "1", "--out", tmp_path, "--json")
     value = keat(*command).json
-    shown = [name for name, entry in LINK_MODELS.items() if entry.heuristic] + ["tgn", "keat-tgn"]
+    heuristics = [name for name, entry in LINK_MODELS.items() if entry.heuristic]
+    shown = [*heuristics, "tgn", "keat-tgn", "keat-rank"]
     expected = [(name, refresh) for refresh in (200, 1) for name in shown]
     again = keat(*command)
     assert "epoch" not in again.err  # trained already
