@@ -10,6 +10,8 @@ import torch
 
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
+from keat.models.rank import RankConfig
+from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 from keat.tasks.script import TGB_BATCH
 from keat.training.fit import FitConfig
@@ -24,10 +26,14 @@ def payments() -> Dataset:
 
 
 @cache
-def trained(config: TGNConfig) -> Path:
+def trained(config: TGNConfig | TGATConfig | RankConfig) -> Path:
     """The folder of a run on `payments`."""
     folder = Path(tempfile.mkdtemp(prefix="keat-test-")) / "run"
-    name = "tgn" if config.kernel == "identity" else "keat-tgn"
+    if isinstance(config, RankConfig):
+        name = "keat-rank"
+    else:
+        kind = "tgn" if isinstance(config, TGNConfig) else "tgat"
+        name = kind if config.kernel == "identity" else f"keat-{kind}"
     train_run(name, payments(), folder, config, FitConfig(epochs=2, lr=5e-3, seed=3))
     return folder
 

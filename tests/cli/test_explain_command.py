@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from command import assert_fails, keat
 
+from keat.models.rank import RankConfig
 from trained_runs import EVENTS, payments, small, trained
 
 
@@ -66,6 +67,15 @@ def test_a_pair_for_a_person_to_read(tmp_path: Path) -> None:
     assert "3 → 130 scored" in ran.out
     assert "been 12 h older, the score would be" in " ".join(ran.out.split())
     assert "The page: " in ran.out
+
+
+def test_a_pair_term_for_a_person_to_read(tmp_path: Path) -> None:
+    run = trained(RankConfig(widths="3600,172800", hidden=16))
+    ran = keat("explain", run, "--src", "3", "--dst", "130", "--out", tmp_path)
+    assert ran.code == 0, ran
+    assert "The pair term remembers about 1 h and 2 days." in ran.out
+    assert "meetings of the pair" in ran.out
+    assert "What counted most: " in ran.out
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ def test_a_pair_sees_all_that_is_strictly_earlier(folder: Path) -> None:
     t = int(data.stream.t[1700])
     asker = Asker(folder, data)
     found = asker.pair("3", str(int(data.stream.dst[0])), t, DAYS)
+    assert isinstance(found, Explanation)
     rows = [n.row for end in found.ends for n in end.neighbors]
     assert all(row is not None and data.stream.t[row] < t for row in rows)
     query = Queries(np.array([3], np.int32), np.array([t]), data.stream.dst[:1][:, None])
@@ -78,6 +79,7 @@ def test_without_a_time_it_is_right_after_the_data(folder: Path) -> None:
 def test_rows_lead_to_the_events(folder: Path) -> None:
     data = payments()
     found = Asker(folder, data).event(data.test.offset + 10, DAYS)
+    assert isinstance(found, Explanation)
     for end in found.ends:
         for n in end.neighbors:
             assert n.row is not None
@@ -137,6 +139,7 @@ def test_a_replay_moves_the_event_and_nothing_else(folder: Path) -> None:
     data = payments()
     asker = Asker(folder, data)
     x = asker.pair("3", "130", int(data.stream.t[-1]) + 1, DAYS)
+    assert isinstance(x, Explanation)
     found = replay(asker, x)
     back = moved_back(data.stream, found.row, DAYS)
     assert (np.diff(back.t) >= 0).all()

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import keat.models.rank as rank_module
+from keat.cooccurrence import Numbers
 from keat.errors import InputError, UnknownNameError
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
@@ -144,6 +145,34 @@ def test_an_explanation_is_of_the_score() -> None:
     assert told.numbers["events of the source"] == (stream.src == u).sum()
     assert told.numbers["age of the last meeting"] == pytest.approx(4)
     assert told.effects["meetings of the pair"] != 0.0
+    assert told.widths == pytest.approx(model.past.widths.tolist())
+    assert told.sums["source to candidate"][-1] == pytest.approx(
+        sum(np.exp(-(t - s) / told.widths[-1]) for s in stream.t[(stream.src == u) & (stream.dst == v)]),
+        rel=1e-4,
+    )
     blind = make_model(config=RankConfig(without="meetings of the pair"))
     blind.observe(stream)
     assert blind.explain_pair(u, v, t).effects["meetings of the pair"] == 0.0
+
+
+def test_the_effect_of_a_width_is_the_score_without_its_sums() -> None:
+    """Of learned widths, whose sums the state does not keep."""
+    stream = make_stream(6)
+    model = make_model(config=RankConfig(widths="learned", learned=3))
+    with torch.no_grad():
+        assert model.term.mix is not None
+        model.term.mix.place.copy_(torch.tensor([6.0, 1.0, 3.5]))  # not in order
+    model.observe(stream)
+    u, v, t = int(stream.src[-1]), int(stream.dst[-1]), int(stream.t[-1]) + 4
+    told = model.explain_pair(u, v, t)
+    assert told.widths == sorted(model.widths())
+    asked = np.array([u], np.int32), np.array([t]), np.array([v], np.int32)
+    with torch.no_grad():
+        seen = model.term.mixed(model.past.read(*asked))
+        for place, kernel in enumerate((1, 2, 0)):
+            source, pair = seen.source.clone(), seen.pair.clone()
+            source[:, kernel : 2 * 3 : 3] = 0.0
+            pair[..., kernel : 6 * 3 : 3] = 0.0
+            without = model.term.judge(Numbers(source, pair)).item()
+            assert told.width_effects[place] == pytest.approx(told.logit - without, abs=1e-5)
+    assert told.remembers("s") == model.remembers("s")

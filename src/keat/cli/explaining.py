@@ -15,7 +15,7 @@ from keat.errors import CacheError, MissingExtraError, Notice
 from keat.events import humanize
 
 if TYPE_CHECKING:
-    from keat.explain import Explanation
+    from keat.explain import Explanation, Scored
 
 _FILE = "Reading your own file"
 
@@ -59,7 +59,7 @@ def explain_command(
     unit: Unit = None,
     bipartite: Bipartite = False,
 ) -> None:
-    """Why a pair scored as it did: its past events, node and edge parts, and what-ifs.
+    """Why a pair scored as it did: its past events, node and edge parts, what-ifs, and its pair term.
 
     Writes a page with a slider (HTML, nothing else needed) and a picture of each explanation.
     """
@@ -104,7 +104,7 @@ def explain_command(
             )
 
 
-def _write(explanation: Explanation, folder: Path, place: int) -> dict[str, Any]:
+def _write(explanation: Scored, folder: Path, place: int) -> dict[str, Any]:
     """Page and picture; what the picture needs may be missing, the page needs nothing."""
     from keat.explain.page import write_page
     from keat.explain.picture import write_picture
@@ -121,17 +121,49 @@ def _write(explanation: Explanation, folder: Path, place: int) -> dict[str, Any]
     return explanation.to_json() | {"page": str(page), "picture": drawn}
 
 
-def _show(x: Explanation) -> None:
-    from keat.explain.page import counterfactual, facts_line, model_line
-    from keat.explain.page_tables import LOGIT_PARTS, logit_parts
-    from keat.explain.wording import ago, signed
+def _show(x: Scored) -> None:
+    from keat.explain import Explanation
+    from keat.explain.page import facts_line, model_line, story
+    from keat.explain.wording import signed
 
     out.print(
         f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}", style="bold", markup=False
     )
     out.print(f"{model_line(x)}\n{facts_line(x)}", markup=False)
+    if x.pair is not None:
+        _show_pair(x)
+    if isinstance(x, Explanation):
+        _show_attention(x)
+    out.print(story(x), markup=False)
+
+
+def _show_pair(x: Scored) -> None:
+    from keat.explain.pair_wording import by_width, evidence
+    from keat.explain.wording import signed
+
+    assert x.pair is not None
+    beside = "" if x.model["name"] == "keat-rank" else f", embeddings {signed(x.score_of_embeddings)}"
     out.print(
-        f"memory alone {signed(x.score_without_past, plus=False)}, "
+        f"pair term {signed(x.pair.logit)}{beside}\nThe pair term {x.pair.remembers(x.unit)}.", markup=False
+    )
+    known = [[one.group, one.known, signed(one.effect)] for one in evidence(x.pair, x.unit)]
+    columns = ["evidence", "what is known", "effect"]
+    print_table("What the two have been to each other", columns, known, text_columns=2)
+    widths = [
+        [one.width, f"{one.meetings:.3g}", f"{one.to_candidate:.3g}", signed(one.effect)]
+        for one in by_width(x.pair, x.unit)
+    ]
+    columns = ["memory", "Σ over meetings", f"Σ over events to {x.destination}", "effect"]
+    caption = "effect: how much lower the score would be with that part as for strangers."
+    print_table("By how long it is remembered", columns, widths, caption)
+
+
+def _show_attention(x: Explanation) -> None:
+    from keat.explain.page_tables import LOGIT_PARTS, logit_parts
+    from keat.explain.wording import ago, signed
+
+    out.print(
+        f"memory alone {signed(x.score_of_memory, plus=False)}, "
         f"faithfulness {x.deletion.faithfulness:.2f} (1 is chance)"
     )
     logits = LOGIT_PARTS[x.model["modulate"]]
@@ -158,9 +190,6 @@ def _show(x: Explanation) -> None:
         f"older: the score had the event been {humanize(x.older, x.unit)} older; gone: without it.",
         style="italic",
     )
-    sentence = counterfactual(x)
-    if sentence is not None:
-        out.print(sentence, markup=False)
 
 
 def _make(folder: Path) -> None:

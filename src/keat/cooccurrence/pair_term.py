@@ -44,13 +44,26 @@ class PairTerm(nn.Module):
         super().__init__()
         self.mix = LearnedWidths(widths, learned) if learned is not None else None
         unseen = {name for group in without for name in GROUPS[group]}
-        self.lin_source = _LogLinear(SOURCE_SUMS, SOURCE_SINGLE, len(widths), self.mix, hidden, unseen)
-        self.lin_pair = _LogLinear(PAIR_SUMS, PAIR_SINGLE, len(widths), self.mix, hidden, unseen)
+        used = len(widths) if learned is None else learned
+        self.lin_source = _LogLinear(SOURCE_SUMS, SOURCE_SINGLE, used, hidden, unseen)
+        self.lin_pair = _LogLinear(PAIR_SUMS, PAIR_SINGLE, used, hidden, unseen)
         self.lin_hidden = nn.Linear(hidden, hidden)
         self.lin_out = nn.Linear(hidden, 1)
 
     def forward(self, numbers: Numbers) -> Tensor:
         """Logits (B, C)."""
+        return self.judge(self.mixed(numbers))
+
+    def mixed(self, numbers: Numbers) -> Numbers:
+        """With kernel sums of the widths in use, the learned ones if there are such."""
+        if self.mix is None:
+            return numbers
+        return Numbers(
+            _mixed(numbers.source, len(SOURCE_SUMS), self.mix), _mixed(numbers.pair, len(PAIR_SUMS), self.mix)
+        )
+
+    def judge(self, numbers: Numbers) -> Tensor:
+        """Logits (B, C) of `mixed` numbers."""
         hidden = self.lin_pair(numbers.pair) + self.lin_source(numbers.source)[:, None]
         hidden = self.lin_hidden(hidden.relu_()).relu_()
         logits: Tensor = self.lin_out(hidden)[..., 0]
@@ -58,7 +71,7 @@ class PairTerm(nn.Module):
 
 
 class _LogLinear(nn.Module):
-    """A linear layer on g·log(1 + x), with the kernel sums in x mixed first if widths are learned."""
+    """A linear layer on g·log(1 + x), for x whose kernel sums were mixed if widths are learned."""
 
     gain: Tensor
 
@@ -67,22 +80,22 @@ class _LogLinear(nn.Module):
         sums: dict[str, Scale],
         single: dict[str, Scale],
         kernels: int,
-        mix: LearnedWidths | None,
         hidden: int,
         unseen: Collection[str],
     ) -> None:
         super().__init__()
-        self.shape, self.mix = (len(sums), kernels), mix
         gains = {name: 0.0 if name in unseen else scale.gain for name, scale in (sums | single).items()}
-        used = kernels if mix is None else len(mix.place)
-        gain = [gains[name] for name in sums for _ in range(used)] + [gains[name] for name in single]
+        gain = [gains[name] for name in sums for _ in range(kernels)] + [gains[name] for name in single]
         self.register_buffer("gain", torch.tensor(gain), persistent=False)
         self.linear = nn.Linear(len(gain), hidden)
 
     def forward(self, numbers: Tensor) -> Tensor:
-        if self.mix is not None:
-            sums, single = numbers.tensor_split([self.shape[0] * self.shape[1]], dim=-1)
-            mixed = self.mix(sums.reshape(*sums.shape[:-1], *self.shape)).flatten(-2)
-            numbers = torch.cat((mixed, single), dim=-1)
         # g scales the weights, not the numbers, of which there are many more.
         return functional.linear(torch.log1p(numbers), self.linear.weight * self.gain, self.linear.bias)
+
+
+def _mixed(numbers: Tensor, kinds: int, mix: LearnedWidths) -> Tensor:
+    """Numbers whose first columns are ``kinds`` of kernel sums of the grid, with those of learned widths."""
+    sums, single = numbers.tensor_split([kinds * len(mix.grid)], dim=-1)
+    mixed = mix(sums.reshape(*sums.shape[:-1], kinds, -1)).flatten(-2)
+    return torch.cat((mixed, single), dim=-1)

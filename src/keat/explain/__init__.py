@@ -1,5 +1,6 @@
 """Why a pair scored as it did: past events, node and edge parts, what-ifs, as numbers, picture and page."""
 
-from keat.explain.explanation import End, Explanation, Names, Neighbor, explain_pair
+from keat.explain.explanation import End, Explanation, Neighbor, explain_pair
+from keat.explain.scored import Names, Scored, explain_by_pair_term
 
-__all__ = ["End", "Explanation", "Names", "Neighbor", "explain_pair"]
+__all__ = ["End", "Explanation", "Names", "Neighbor", "Scored", "explain_by_pair_term", "explain_pair"]

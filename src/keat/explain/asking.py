@@ -1,8 +1,8 @@
 """Bringing a run into the state it had when a pair was scored, and explaining the pair there.
 
-An event of a dataset is explained in the state evaluation scores it in, refreshed every 200 events, so that
-score and rank are those of `keat evaluate`. A pair at a time of the user's choice is explained with
-everything observed that is strictly earlier.
+An event of a dataset is explained in the state evaluation scores it in, so that score and rank are those of
+`keat evaluate`: refreshed every 200 events, or at every time for models that are trained so. A pair at a time
+of the user's choice is explained with everything observed that is strictly earlier.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import EventStream, IdMap
 from keat.events.fingerprint import fingerprint
-from keat.explain.explanation import Explanation, Names, explain_pair
-from keat.models.contract import Queries
+from keat.explain.explanation import explain_pair
+from keat.explain.scored import Names, Scored, explain_by_pair_term
+from keat.models.contract import LearnedLinkModel, Queries
+from keat.models.rank import KeatRank
 from keat.models.tgn import TGN
+from keat.models.with_pair_term import WithPairTerm
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
-from keat.tasks.script import TGB_BATCH
+from keat.tasks.script import TGB_BATCH, steps_in_turn
 from keat.training.runs import evaluate_run, open_run
 
 SplitName = Literal["train", "val", "test"]
@@ -51,7 +54,7 @@ class Asker:
                 self.names, dataset=data.name, row_of=lambda *event: _row_of(data.stream, *event)
             )
 
-    def pair(self, source: Any, destination: Any, t: int | None, older: int) -> Explanation:
+    def pair(self, source: Any, destination: Any, t: int | None, older: int) -> Scored:
         """A pair at a time, by default right after the last event: of the dataset, or of validation."""
         ends = [self.index(source, "src"), self.index(destination, "dst")]
         if self.data is not None:
@@ -78,28 +81,32 @@ class Asker:
             raise InputError(f"Nodes of this run are numbers, but '{node}' is not one.") from None
         return int(self.ids.index(wanted, side=side if self.ids.boundary is not None else None)[0])
 
-    def event(self, row: int, older: int) -> Explanation:
+    def event(self, row: int, older: int) -> Scored:
         """An event of the dataset, as evaluation would score it."""
         stream = self.require_data().stream
         if not 0 <= row < len(stream):
             raise InputError(f"{stream.name} has events 0 to {len(stream) - 1}, not {row}.")
         return next(self._events([row], older))
 
-    def worst(self, number: int, split: Literal["val", "test"], older: int) -> Iterator[Explanation]:
+    def worst(self, number: int, split: Literal["val", "test"], older: int) -> Iterator[Scored]:
         """The events of a split that were ranked worst, worst first."""
         data, task = self.require_data(), self._ranking(split)
-        ranks = evaluate_run(self.folder, data, task, split).outcomes
+        refresh = 1 if self.model.trains_in_turn else TGB_BATCH
+        ranks = evaluate_run(self.folder, data, task, split, refresh=refresh).outcomes
         order = torch.argsort(ranks, descending=True, stable=True)[:number]
         rows = (order + data.part(split).offset).tolist()
         found = dict(zip(sorted(rows), self._events(sorted(rows), older), strict=True))
         yield from (found[row] for row in rows)
 
-    def _events(self, rows: Sequence[int], older: int) -> Iterator[Explanation]:
+    def _events(self, rows: Sequence[int], older: int) -> Iterator[Scored]:
         """Events of one split, in order."""
         data = self.require_data()
         split = _split_of(data, rows[0])
         offset = data.part(split).offset
-        starts = [row - (row - offset) % TGB_BATCH for row in rows]
+        if self.model.trains_in_turn:  # what is strictly earlier
+            starts = np.maximum(np.searchsorted(data.stream.t, data.stream.t[rows]), offset).tolist()
+        else:
+            starts = [row - (row - offset) % TGB_BATCH for row in rows]
         task = None if split == "train" else self._ranking(split)
         for row, _ in zip(rows, self.states(data, starts), strict=True):
             stream = data.stream
@@ -115,7 +122,7 @@ class Asker:
 
     def states(self, data: Dataset, positions: Sequence[int]) -> Iterator[None]:
         """Bring the model to having observed exactly the events before each position, in turn: history in
-        blocks, then the split that the positions are in, also in blocks, as evaluation does."""
+        blocks, then the split that the positions are in as evaluation does, in blocks or time by time."""
         start = data.part(_split_of(data, positions[0])).offset
         same = self.description["data"]["fingerprint"] == fingerprint(data.stream)
         self.model, _, _ = self._open()
@@ -123,7 +130,12 @@ class Asker:
             self.model.reset()
             self.observe(data.stream[:start])
         for position in positions:
-            self.observe(data.stream[start:position])
+            passed = data.stream[start:position]
+            if self.model.trains_in_turn:
+                for first, last in steps_in_turn(passed.t, 1):
+                    self.model.observe(passed[first:last])
+            else:
+                self.observe(passed)
             start = position
             yield
 
@@ -132,10 +144,14 @@ class Asker:
             for block in events.blocks(TGB_BATCH):
                 self.model.observe(block)
 
-    def _explain(self, src: int, dst: int, t: int, older: int, rank: tuple[float, int] | None) -> Explanation:
-        highest = np.array([max(src, dst)], dtype=np.int32)
-        self.model.score(Queries(highest, np.array([t]), highest[:, None]))  # makes room for unseen nodes
-        return explain_pair(self.model, src, dst, t, older=older, names=self.names, rank=rank)
+    def _explain(self, src: int, dst: int, t: int, older: int, rank: tuple[float, int] | None) -> Scored:
+        model = self.model
+        ask = Queries(np.array([src], np.int32), np.array([t]), np.array([[dst]], np.int32))
+        score = float(model.score(ask))  # also makes room for unseen nodes
+        if isinstance(model, TGN) or (isinstance(model, WithPairTerm) and isinstance(model.encoder, TGN)):
+            return explain_pair(model, src, dst, t, older=older, names=self.names, rank=rank)
+        assert isinstance(model, KeatRank | WithPairTerm)
+        return explain_by_pair_term(model, src, dst, t, score, names=self.names, rank=rank)
 
     def _rank_among_known(self, src: int, dst: int, t: int) -> tuple[float, int] | None:
         """Among all nodes that have been destinations so far, and this one."""
@@ -150,11 +166,12 @@ class Asker:
         assert isinstance(task, LinkRanking)
         return task
 
-    def _open(self) -> tuple[TGN, dict[str, Any], IdMap]:
+    def _open(self) -> tuple[LearnedLinkModel, dict[str, Any], IdMap]:
         model, description, ids = open_run(self.folder)
-        if not isinstance(model, TGN):
+        if not isinstance(model, TGN | WithPairTerm | KeatRank):
             raise InputError(
-                f"{self.folder} holds a {description['model']}; explanations read the attention of TGN."
+                f"{self.folder} holds a {description['model']}; explanations read the attention of TGN and "
+                "pair terms."
             )
         return model, description, ids
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import torch
@@ -12,26 +12,14 @@ from torch import Tensor
 
 from keat.analysis.faithfulness import DeletionCurves, deletion_curves
 from keat.analysis.what_if import Past, all_at, attend, each_at, each_missing, each_older, past_of, score
-from keat.events.units import TimeUnit
+from keat.errors import InputError
 from keat.explain.pieces import pieces_of
+from keat.explain.scored import Names, Scored, placed
+from keat.models.contract import LinkModel
 from keat.models.tgn import TGN
+from keat.models.with_pair_term import WithPairTerm
 
 GRID = 60  # ages of a sweep
-
-
-def _no_row(_src: int, _dst: int, _t: int) -> int | None:
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What the user calls things: a node, and the row an event (src, dst, t) was in the dataset."""
-
-    label: Callable[[int], str | int] = int
-    row_of: Callable[[int, int, int], int | None] = _no_row
-    dataset: str | None = None
-    unit: TimeUnit = "s"
-    model: str = "tgn"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +62,12 @@ class End:
     past: Past = field(repr=False)  # one row, for whoever wants more of the same model
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Explanation:
-    """Why ``score`` is what it is. ``unit`` is that of all times."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Explanation(Scored):
+    """Why ``score`` is what it is, by attention. Where there is a pair term every score has it, as it was:
+    ages are changed in the attention only."""
 
-    model: dict[str, Any]
-    dataset: str | None
-    unit: TimeUnit
-    source: str | int
-    destination: str | int
-    t: int
-    score: float
-    score_without_past: float  # memory alone: every past event taken out of the attention
-    rank: float | None
-    candidates: int | None
+    score_without_past: float  # every past event taken out of the attention
     older: int
     ages: list[int]  # (G,) of the sweeps
     ends: tuple[End, End]
@@ -99,8 +79,12 @@ class Explanation:
         events = [(end, neighbor) for end in self.ends for neighbor in end.neighbors]
         return max(events, key=lambda found: abs(found[1].score_if_older - self.score), default=None)
 
+    @property
+    def score_of_memory(self) -> float:
+        """The score with every past event out of the attention, and without the pair term."""
+        return self.score_without_past - (0.0 if self.pair is None else self.pair.logit)
+
     def to_json(self) -> dict[str, Any]:
-        """Everything a person would read, in plain values."""
         ends = []
         for end in self.ends:
             facts = {
@@ -116,15 +100,11 @@ class Explanation:
                 )
             }
             ends.append(facts | {"neighbors": [asdict(neighbor) for neighbor in end.neighbors]})
-        plain = {
-            name: getattr(self, name)
-            for name in (
-                *("model", "dataset", "unit", "source", "destination", "t", "score", "score_without_past"),
-                *("rank", "candidates", "older", "ages"),
-            )
-        }
         curves = self.deletion
-        return plain | {
+        return Scored.to_json(self) | {
+            "score_without_past": self.score_without_past,
+            "older": self.older,
+            "ages": self.ages,
             "ends": ends,
             "deletion": {
                 "most_attended_first": curves.most_attended_first.tolist(),
@@ -136,7 +116,7 @@ class Explanation:
 
 
 def explain_pair(
-    model: TGN,
+    scorer: TGN | WithPairTerm,
     source: int,
     destination: int,
     t: int,
@@ -145,11 +125,15 @@ def explain_pair(
     names: Names | None = None,
     rank: tuple[float, int] | None = None,
 ) -> Explanation:
-    """Take apart the score of (source, destination) at ``t`` in the state the model is in.
+    """Take apart the score of (source, destination) at ``t`` in the state the model is in: a TGN, or one with
+    a pair term beside it.
 
     ``older`` is the shift of the counterfactuals; ``rank`` is (rank, candidates), where it is known.
     """
     names = names or Names()
+    model = tgn_of(scorer)
+    pair = scorer.pair.explain_pair(source, destination, t) if isinstance(scorer, WithPairTerm) else None
+    beside = 0.0 if pair is None else pair.logit
     nodes = (source, destination)
     first, second = (past_of(model, torch.tensor([node]), torch.tensor([t])) for node in nodes)
     embedded = [attend(model, past)[0] for past in (first, second)]
@@ -159,7 +143,7 @@ def explain_pair(
     def end(place: int, past: Past) -> End:
         def scored(z: Tensor) -> Tensor:
             """The pair's score with other embeddings of this end."""
-            return score(model, *(z if side == place else embedded[side] for side in (0, 1)))
+            return beside + score(model, *(z if side == place else embedded[side] for side in (0, 1)))
 
         return End(
             role=("source", "destination")[place],
@@ -180,21 +164,29 @@ def explain_pair(
             "time_encoder": config.time_encoder,
             "modulate": config.modulate,
         },
-        dataset=names.dataset,
-        unit=names.unit,
-        source=names.label(source),
-        destination=names.label(destination),
-        t=t,
-        score=float(score(model, *embedded)),
-        score_without_past=float(score(model, *nothing)),
-        rank=None if rank is None else rank[0],
-        candidates=None if rank is None else rank[1],
+        pair=pair,
+        score=beside + float(score(model, *embedded)),
+        score_without_past=beside + float(score(model, *nothing)),
         older=older,
         ages=ages.tolist(),
         ends=(end(0, first), end(1, second)),
-        deletion=deletion_curves(model, first, second),
-        pieces=pieces_of(model, first, second, ages),
+        deletion=_higher(deletion_curves(model, first, second), beside),
+        pieces=pieces_of(model, first, second, ages, beside),
+        **placed(names, source, destination, t, rank),
     )
+
+
+def tgn_of(model: LinkModel) -> TGN:
+    """The TGN whose attention can be read: the model itself, or what a pair term is beside of."""
+    encoder = model.encoder if isinstance(model, WithPairTerm) else model
+    if not isinstance(encoder, TGN):
+        raise InputError(f"There is no attention to read in a {encoder.name}; only that of TGN is.")
+    return encoder
+
+
+def _higher(curves: DeletionCurves, by: float) -> DeletionCurves:
+    names = ("most_attended_first", "least_attended_first", "random")
+    return replace(curves, **{name: getattr(curves, name) + by for name in names})
 
 
 def _neighbors(

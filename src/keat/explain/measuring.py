@@ -19,6 +19,7 @@ from keat.analysis.logit_variance import LogitVariance, is_guaranteed, measure
 from keat.analysis.what_if import attend, past_of
 from keat.datasets.loading import Dataset
 from keat.explain.asking import Asker
+from keat.explain.explanation import tgn_of
 from keat.models.tgn import TGN
 from keat.tasks.script import TGB_BATCH
 
@@ -70,7 +71,7 @@ def measure_run(folder: Path, data: Dataset) -> Measured:
     logits: list[dict[str, Tensor]] = []
     moved = np.zeros(2)
     for start, _ in zip(starts, asker.states(data, starts), strict=True):
-        model, part = asker.model, stream[start : start + TGB_BATCH]
+        model, part = tgn_of(asker.model), stream[start : start + TGB_BATCH]
         ends = torch.from_numpy(np.concatenate((part.src, part.dst))).long()
         t = torch.from_numpy(np.concatenate((part.t, part.t)))
         known = ends < len(model.recent.ring)  # a node the model has no room for has no past either

@@ -15,7 +15,10 @@ from keat.errors import CacheError
 from keat.events import humanize
 from keat.explain.explanation import Explanation
 from keat.explain.page_charts import deletion, sweeps
+from keat.explain.page_pair import pair_section
 from keat.explain.page_tables import choices, table
+from keat.explain.pair_wording import evidence
+from keat.explain.scored import Scored
 from keat.explain.wording import ago, moment, signed
 from keat.report.style import base_style
 
@@ -27,38 +30,70 @@ LOGITS = {
 }
 
 
-def write_page(explanation: Explanation, path: Path) -> None:
+def write_page(explanation: Scored, path: Path) -> None:
     try:
         path.write_text(page(explanation), encoding="utf-8")
     except OSError as error:
         raise CacheError(f"Cannot write {path} ({error.strerror or error}); choose another --out.") from error
 
 
-def page(x: Explanation) -> str:
-    """The page as text."""
-    assets = files("keat.explain") / "assets"
-    labels = [ago(age, x.unit) for age in x.ages]
-    pieces = x.pieces | {"labels": labels}
-    template = Template((assets / "page.html").read_text(encoding="utf-8"))
-    return template.substitute(
+def page(x: Scored) -> str:
+    """The page as text. Without attention there is nothing to slide, and no program."""
+    return _template("page.html").substitute(
         title=escape(f"{x.source} → {x.destination}: {signed(x.score, plus=False)}"),
-        style=base_style() + (assets / "page.css").read_text(encoding="utf-8"),
-        script=(assets / "page.js").read_text(encoding="utf-8"),
-        pieces=json.dumps(pieces).replace("</", "<\\/"),
+        style=base_style() + _asset("page.css"),
         eyebrow=escape(model_line(x)),
         source=escape(str(x.source)),
         destination=escape(str(x.destination)),
         score=signed(x.score, plus=False),
         facts=escape(facts_line(x)),
         tiles=_tiles(x),
-        story=_story(x),
+        story=escape(story(x)),
+        pair=pair_section(x),
+        attention=_attention(x) if isinstance(x, Explanation) else "",
+        notes=_notes(x),
+        footer=escape(f"keat {keat.__version__}"),
+        program=_program(x) if isinstance(x, Explanation) else "",
+    )
+
+
+def _attention(x: Explanation) -> str:
+    labels = [ago(age, x.unit) for age in x.ages]
+    return _template("attention.html").substitute(
         choices=choices(x),
         last=len(x.ages) - 1,
         ends="\n".join(table(x, side) for side in (0, 1)),
         sweeps="\n".join(sweeps(x, end, labels) for end in x.ends if end.neighbors),
         deletion=deletion(x),
-        notes=_notes(x),
-        footer=escape(f"keat {keat.__version__}"),
+    )
+
+
+def _program(x: Explanation) -> str:
+    pieces = json.dumps(x.pieces | {"labels": [ago(age, x.unit) for age in x.ages]}).replace("</", "<\\/")
+    return f"""<script type="application/json" id="pieces">{pieces}</script>
+<script>
+{_asset("page.js")}
+</script>"""
+
+
+def _template(name: str) -> Template:
+    return Template(_asset(name))
+
+
+def _asset(name: str) -> str:
+    return (files("keat.explain") / "assets" / name).read_text(encoding="utf-8")
+
+
+def story(x: Scored) -> str:
+    """The most telling thing in a sentence: of the attention, or of the pair."""
+    if isinstance(x, Explanation):
+        return counterfactual(x) or "Neither end has a past event: the score comes from memory alone."
+    most = None if x.pair is None else next(iter(evidence(x.pair, x.unit)), None)
+    if most is None:
+        return "Nothing is known of the two."
+    return (
+        f"What counted most: {most.group} ({most.known}). As for strangers, the score would be "
+        f"{signed(x.score - most.effect, plus=False)} ({signed(-most.effect)})."
     )
 
 
@@ -75,7 +110,10 @@ def counterfactual(x: Explanation) -> str | None:
     )
 
 
-def model_line(x: Explanation) -> str:
+def model_line(x: Scored) -> str:
+    term = "" if x.pair is None else " · pair term"
+    if not isinstance(x, Explanation):
+        return f"{x.model['name']}{term}"
     kernel, width = x.model["kernel"], x.model["width"]
     if kernel == "identity":
         what = "no kernel (ψ = 1)"
@@ -84,10 +122,10 @@ def model_line(x: Explanation) -> str:
     else:
         what = f"{kernel} kernel of width {humanize(width * x.model['sigma'], x.unit)}"
     age = "query" if x.model["delta"] == "query" else "neighbour's last update"
-    return f"{x.model['name']} · {what} · age measured from the {age}"
+    return f"{x.model['name']} · {what} · age measured from the {age}{term}"
 
 
-def facts_line(x: Explanation) -> str:
+def facts_line(x: Scored) -> str:
     parts = [f"at {moment(x.t, x.unit)}"]
     if x.dataset is not None:
         parts.append(x.dataset)
@@ -96,26 +134,41 @@ def facts_line(x: Explanation) -> str:
     return " · ".join(parts)
 
 
-def _tiles(x: Explanation) -> str:
-    share = x.score - x.score_without_past
-    faithful = x.deletion.faithfulness
+def _tiles(x: Scored) -> str:
     tiles = [
         (
             signed(x.score, plus=False),
             f"score, a logit; as a probability {1 / (1 + np.exp(-x.score)):.0%}, uncalibrated",
-        ),
-        (signed(x.score_without_past, plus=False), "from memory alone, without any past event"),
-        (signed(share), "added by attention to past events"),
-        ("–" if np.isnan(faithful) else f"{faithful:.2f}×", "faithfulness: most attended against random"),
+        )
     ]
+    if x.pair is not None and x.model["name"] != "keat-rank":  # of which it is all
+        tiles.append((signed(x.pair.logit), "from the pair term: what the two have been to each other"))
+    if isinstance(x, Explanation):
+        faithful = x.deletion.faithfulness
+        tiles += [
+            (signed(x.score_of_memory, plus=False), "from memory alone, without any past event"),
+            (signed(x.score - x.score_without_past), "added by attention to past events"),
+            ("–" if np.isnan(faithful) else f"{faithful:.2f}×", "faithfulness: most attended against random"),
+        ]
+    elif x.model["name"] != "keat-rank":
+        tiles.append((signed(x.score_of_embeddings), "from the embeddings of the two"))
     return "\n".join(f"<li><b>{value}</b>{escape(what)}</li>" for value, what in tiles)
 
 
-def _story(x: Explanation) -> str:
-    return escape(counterfactual(x) or "Neither end has a past event: the score comes from memory alone.")
+def _notes(x: Scored) -> str:
+    notes = _notes_on_attention(x) if isinstance(x, Explanation) else []
+    if x.pair is not None:
+        notes.append(
+            "The pair term reads sums over past events that fade with age, exactly and over all of the past, "
+            "and weighs them by a small network. An effect is what the network itself says with some of its "
+            "inputs as for strangers."
+        )
+    if x.pair is not None and isinstance(x, Explanation):
+        notes.append("Where ages are changed, the pair term stays as it was.")
+    return "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
 
 
-def _notes(x: Explanation) -> str:
+def _notes_on_attention(x: Explanation) -> list[str]:
     notes = [
         LOGITS[x.model["modulate"]]
         + ", and attention is the softmax of the logits. ψ fades evidence with age; it "
@@ -130,4 +183,4 @@ def _notes(x: Explanation) -> str:
             "This model measures the age of an event from the neighbour's last update, not from the "
             "question; where the two differ, the table shows both."
         )
-    return "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
+    return notes

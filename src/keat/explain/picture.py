@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from keat.explain.explanation import End, Explanation
 from keat.explain.page import counterfactual, facts_line, model_line
 from keat.explain.page_tables import LOGIT_PARTS, logit_parts
+from keat.explain.picture_pair import draw_evidence, draw_widths
+from keat.explain.scored import Scored
 from keat.explain.wording import ago, signed
 from keat.report.plots import BLUE, GREEN, pyplot
 from keat.report.svg import by_recency
@@ -20,22 +24,34 @@ if TYPE_CHECKING:
 VERMILION, GREY = "#D55E00", "0.55"
 
 
-def write_picture(x: Explanation, path: Path) -> None:
-    """Logits and attention of every past event, two sweeps, and the deletion curves, as a PNG."""
+def write_picture(x: Scored, path: Path) -> None:
+    """A PNG of all there is: logits and attention of every past event, two sweeps and the deletion curves;
+    the parts of the pair term."""
     plt = pyplot()
-    figure = plt.figure(figsize=(15, 7.6), layout="constrained")
+    ratios = [1.25, 1, 1, 1] if isinstance(x, Explanation) else []
+    ratios += [] if x.pair is None else [1.25]
+    figure = plt.figure(figsize=(3 + 3 * sum(ratios), 7.6), layout="constrained")
     title = f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}"
     figure.suptitle(f"{title}\n{model_line(x)}\n{facts_line(x)}", fontsize=11)
-    axes = figure.subplots(2, 4, width_ratios=[1.25, 1, 1, 1])
+    axes = figure.subplots(2, len(ratios), squeeze=False, width_ratios=ratios)
+    if isinstance(x, Explanation):
+        _attention(axes[:, :4], x)
+    if x.pair is not None:
+        draw_evidence(axes[0, -1], x)
+        draw_widths(axes[1, -1], x)
+    figure.savefig(path, dpi=130)
+    plt.close(figure)
+
+
+def _attention(axes: npt.NDArray[np.object_], x: Explanation) -> None:
     for row, end in zip(axes, x.ends, strict=True):
         _events(row[0], x, end)
         _sweep(row[1], x, end, end.shared, "all at once, φ frozen", marked=False)
         _sweep(row[2], x, end, end.recomputed, "one alone, φ recomputed", marked=True)
     _deletion(axes[0, 3], x)
     axes[1, 3].set_axis_off()
-    axes[1, 3].text(0, 0.6, counterfactual(x) or "Neither end has a past event.", wrap=True, fontsize=11)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    sentence = counterfactual(x) or "Neither end has a past event."
+    axes[1, 3].text(0, 0.6, fill(sentence, 34), fontsize=11)
 
 
 def _events(axes: Axes, x: Explanation, end: End) -> None:

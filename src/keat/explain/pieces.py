@@ -22,8 +22,11 @@ from keat.models.tgn import TGN
 
 
 @torch.no_grad()
-def pieces_of(model: TGN, source: Past, destination: Past, ages: Tensor) -> dict[str, Any]:
-    """Arrays of both ends, one row each, and the predictor's last layer, ready for JSON."""
+def pieces_of(
+    model: TGN, source: Past, destination: Past, ages: Tensor, beside: float = 0.0
+) -> dict[str, Any]:
+    """Arrays of both ends, one row each, and the predictor's last layer, ready for JSON. ``beside`` is a part
+    of the score that no age changes."""
     predictor = model.predictor
     ends = ((source, predictor.lin_src), (destination, predictor.lin_dst))
     return {
@@ -32,7 +35,7 @@ def pieces_of(model: TGN, source: Past, destination: Past, ages: Tensor) -> dict
         "dim": predictor.lin_final.in_features,
         "ages": ages.tolist(),
         "weight": encode(predictor.lin_final.weight[0]),
-        "bias": float(predictor.lin_final.bias[0]),
+        "bias": float(predictor.lin_final.bias[0]) + beside,
         "ends": [
             {name: encode(tensor) for name, tensor in _end(model, past, linear, ages).items()}
             for past, linear in ends

@@ -15,6 +15,7 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.explain.asking import Asker
 from keat.explain.explanation import Explanation
+from keat.explain.scored import Scored
 from keat.models.contract import Queries
 
 
@@ -30,8 +31,10 @@ class Replayed:
     if_older: float
 
 
-def replay(asker: Asker, x: Explanation) -> Replayed:
+def replay(asker: Asker, x: Scored) -> Replayed:
     """Replay with the event whose age matters most to the attention moved back by ``x.older``."""
+    if not isinstance(x, Explanation):
+        raise InputError(f"{x.model['name']} attends to no past event that could be moved; leave it out.")
     found = x.most_telling()
     if found is None or found[1].row is None:
         raise InputError("There is no past event in a dataset to move; give the DATASET, or another pair.")

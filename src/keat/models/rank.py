@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
-from keat.cooccurrence.columns import GROUPS, of_nothing
+from keat.cooccurrence.columns import GROUPS
 from keat.cooccurrence.pair_term import Numbers
 from keat.errors import InputError, unknown_name
-from keat.events import EventStream, TimeUnit, humanize
+from keat.events import EventStream, TimeUnit
 from keat.models.contract import LearnedLinkModel, Queries
+from keat.models.pair_explanation import PairExplanation, explain_term, remembers
 
 PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: what the caches hold
 
@@ -35,19 +36,6 @@ class RankConfig:
     ring: int = 16  # distinct partners remembered of each node, in each role
     fanout: int = 8  # of them, how many a two- or three-hop path goes on to
     without: str = ""  # groups of numbers not to look at, separated by commas: for ablations
-
-
-@dataclass(frozen=True, slots=True)
-class PairExplanation:
-    """Why a candidate scored as it did: what is known of the pair, and what each group of it is worth.
-
-    ``effects`` is how much lower the logit would be with the numbers of a group as for strangers; because
-    a network is not a sum, they need not add up to the logit.
-    """
-
-    logit: float
-    numbers: dict[str, float]  # ages in the unit of time
-    effects: dict[str, float]
 
 
 class KeatRank(LearnedLinkModel):
@@ -124,26 +112,11 @@ class KeatRank(LearnedLinkModel):
 
     def remembers(self, unit: TimeUnit) -> str:
         """The widths as a person would say them: "remembers about 1.3 min, 5.6 h and 3.7 days"."""
-        *most, last = [humanize(width, unit) for width in sorted(self.widths())]
-        return f"remembers about {', '.join(most)}{' and ' if most else ''}{last}"
+        return remembers(self.widths(), unit)
 
-    @torch.no_grad()
     def explain_pair(self, src: int, candidate: int, t: int) -> PairExplanation:
         """What the model knows of one pair at a time, and what it makes of it."""
-        asked = np.array([src], np.int32), np.array([t]), np.array([candidate], np.int32)
-        numbers = self.past.read(*asked)
-        rows = 1 + len(GROUPS)  # as it is, then without each group
-        source, pair = numbers.source.repeat(rows, 1), numbers.pair.repeat(rows, 1, 1)
-        for row, names in enumerate(GROUPS.values(), start=1):
-            for there, known in (
-                (source[row], self.past.columns.source),
-                (pair[row, 0], self.past.columns.pair),
-            ):
-                hidden = torch.tensor([name in names for name in known])
-                there[hidden] = torch.tensor(of_nothing(known))[hidden]
-        logits = self._logits(Numbers(source, pair))[:, 0].tolist()
-        effects = {group: logits[0] - other for group, other in zip(GROUPS, logits[1:], strict=True)}
-        return PairExplanation(logits[0], self.past.describe(src, candidate, t), effects)
+        return explain_term(self.past, self.term, self.widths(), src, candidate, t)
 
 
 def _groups(listed: str) -> list[str]:

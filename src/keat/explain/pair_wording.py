@@ -1,0 +1,98 @@
+"""What a pair term knows, in words."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from keat.events import humanize
+from keat.events.units import TimeUnit
+from keat.models.pair_explanation import PairExplanation
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A group of numbers: what they say, and how much lower the logit would be without them."""
+
+    group: str
+    known: str
+    effect: float
+
+
+def evidence(pair: PairExplanation, unit: TimeUnit) -> list[Evidence]:
+    """What counted, most first. Whether they met is always said; of the rest, what changed nothing is not."""
+    known = _known(pair, unit)
+    found = [
+        Evidence(group, known[group], effect)
+        for group, effect in pair.effects.items()
+        if effect != 0.0 or group == "meetings of the pair"
+    ]
+    return sorted(found, key=lambda one: -abs(one.effect))
+
+
+@dataclass(frozen=True, slots=True)
+class AtWidth:
+    """The kernel sums of one width, and how much lower the logit would be without all of them."""
+
+    width: str
+    meetings: float  # Σ over events of the pair
+    to_candidate: float  # over all events to the candidate
+    effect: float
+
+
+def by_width(pair: PairExplanation, unit: TimeUnit) -> list[AtWidth]:
+    """Shortest memory first."""
+    columns = pair.sums["source to candidate"], pair.sums["to the candidate"], pair.width_effects
+    rows = zip(pair.widths, *columns, strict=True)
+    return [AtWidth(humanize(width, unit), *numbers) for width, *numbers in rows]
+
+
+def _known(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
+    n = pair.numbers
+
+    def last(name: str) -> str:
+        age = n[name]
+        return "never" if math.isinf(age) else f"last {humanize(age, unit) if age else f'0 {unit}'} ago"
+
+    def share(name: str) -> str:
+        return f"{100 * n[name]:.0f} %"
+
+    met = f"met {_times(n['meetings'])}, {last('age of the last meeting')}"
+    place = n["1 / recency rank among the source's destinations"]
+    rank = "not among the source's destinations"
+    if place > 0:
+        number = round(1 / place)
+        rank = f"number {number}{' or later' if number > pair.ring else ''} of the source's latest"
+    weights = [n[f"weight in the {whose} last 5 events"] for whose in ("source's", "candidate's")]
+    returns, firsts = (
+        share(f"share of {what}")
+        for what in ("those who return to the candidate", "the candidate's events that are first meetings")
+    )
+    habits = f"{returns} return to it at once, {firsts} of its events are first meetings"
+    following = [
+        name for name in ("where this source went next, last time", "where the last one went next") if n[name]
+    ]
+    reached = f"{n['events to the candidate']:,.0f} events of {n['sources of the candidate']:,.0f} sources"
+    events = f"{n['events of the source']:,.0f} events to {n['destinations of the source']:,.0f} destinations"
+    return {
+        "meetings of the pair": met if n["met before"] else "never met",
+        "shares of the pair": (
+            f"weight {weights[0]:.2f} in the last five events of the source, {weights[1]:.2f} in those of "
+            "the candidate"
+        ),
+        "recency rank": rank,
+        "the other way round": last("age of the last meeting the other way round"),
+        "the candidate's activity": f"{reached}, " + last("age of the candidate's last event"),
+        "the candidate's habits": habits
+        + ("; this source was its last" if n["last reached by this source"] else ""),
+        "what came next": "; ".join(following) or "not where it went from here, nor where others did",
+        "shared neighbours": (
+            f"{n['two-hop paths']:,.0f} paths of two hops, {n['three-hop paths']:,.0f} of three"
+        ),
+        "identity": "the source itself" if n["is the source itself"] else "another node",
+        "the source": f"{events}, " + last("age of the source's last event"),
+    }
+
+
+def _times(number: float) -> str:
+    return "once" if number == 1 else f"{number:,.0f} times"

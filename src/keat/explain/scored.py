@@ -1,0 +1,95 @@
+"""What there is to say of a score whatever the model: whose it is, its rank, and its pair term."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from keat.events.units import TimeUnit
+from keat.models.pair_explanation import PairExplanation
+from keat.models.rank import KeatRank
+from keat.models.with_pair_term import WithPairTerm
+
+
+def _no_row(_src: int, _dst: int, _t: int) -> int | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the user calls things: a node, and the row an event (src, dst, t) was in the dataset."""
+
+    label: Callable[[int], str | int] = int
+    row_of: Callable[[int, int, int], int | None] = _no_row
+    dataset: str | None = None
+    unit: TimeUnit = "s"
+    model: str = "tgn"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Scored:
+    """A pair that was scored. ``unit`` is that of all times."""
+
+    model: dict[str, Any]
+    dataset: str | None
+    unit: TimeUnit
+    source: str | int
+    destination: str | int
+    t: int
+    score: float
+    rank: float | None
+    candidates: int | None
+    pair: PairExplanation | None  # the pair term, where the model has one
+
+    @property
+    def score_of_embeddings(self) -> float:
+        """The score without the pair term."""
+        return self.score - (0.0 if self.pair is None else self.pair.logit)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything a person would read, in plain values."""
+        names = ("model", "dataset", "unit", "source", "destination", "t", "score", "rank", "candidates")
+        plain = {name: getattr(self, name) for name in names}
+        if self.pair is None:
+            return plain | {"pair": None}
+        told = asdict(self.pair) | {"remembers": self.pair.remembers(self.unit)}
+        numbers = {name: value if math.isfinite(value) else None for name, value in self.pair.numbers.items()}
+        return plain | {"pair": told | {"numbers": numbers}}
+
+
+def explain_by_pair_term(
+    model: KeatRank | WithPairTerm,
+    source: int,
+    destination: int,
+    t: int,
+    score: float,
+    *,
+    names: Names | None = None,
+    rank: tuple[float, int] | None = None,
+) -> Scored:
+    """Of a score the part that a pair term can tell: all of keat-rank's, else what is beside embeddings."""
+    names = names or Names()
+    term = model if isinstance(model, KeatRank) else model.pair
+    return Scored(
+        model={"name": names.model, "sigma": model.sigma},
+        pair=term.explain_pair(source, destination, t),
+        score=score,
+        **placed(names, source, destination, t, rank),
+    )
+
+
+def placed(
+    names: Names, source: int, destination: int, t: int, rank: tuple[float, int] | None
+) -> dict[str, Any]:
+    """The fields of `Scored` that say where and when."""
+    return {
+        "dataset": names.dataset,
+        "unit": names.unit,
+        "source": names.label(source),
+        "destination": names.label(destination),
+        "t": t,
+        "rank": None if rank is None else rank[0],
+        "candidates": None if rank is None else rank[1],
+    }

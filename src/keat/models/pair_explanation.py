@@ -1,0 +1,91 @@
+"""Why a pair term says what it says: what is known of the pair, and what each part of it is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from keat.cooccurrence import Columns, KernelCooccurrence, Numbers, PairTerm
+from keat.cooccurrence.columns import GROUPS, PAIR_SUMS, SOURCE_SUMS, of_nothing
+from keat.events import TimeUnit, humanize
+
+
+@dataclass(frozen=True, slots=True)
+class PairExplanation:
+    """An effect is how much lower the logit would be with some of the numbers as for strangers; because a
+    network is not a sum, effects need not add up to the logit."""
+
+    logit: float
+    numbers: dict[str, float]  # ages in the unit of time, kernel sums as they are kept
+    effects: dict[str, float]  # of groups of numbers
+    widths: list[float]  # of the kernels in use, in the unit of time, shortest first
+    sums: dict[str, list[float]]  # kernel sums by name, one for each width
+    width_effects: list[float]  # of all sums of a width together
+    ring: int  # distinct partners of a node that have a recency rank
+
+    def remembers(self, unit: TimeUnit) -> str:
+        return remembers(self.widths, unit)
+
+
+def remembers(widths: Iterable[float], unit: TimeUnit) -> str:
+    """Widths as a person would say them: "remembers about 1.3 min, 5.6 h and 3.7 days"."""
+    *most, last = [humanize(width, unit) for width in sorted(widths)]
+    return f"remembers about {', '.join(most)}{' and ' if most else ''}{last}"
+
+
+@torch.no_grad()
+def explain_term(
+    past: KernelCooccurrence, term: PairTerm, widths: list[float], src: int, candidate: int, t: int
+) -> PairExplanation:
+    """``widths`` are those of the kernels in use."""
+    device = next(term.parameters()).device
+    read = past.read(np.array([src], np.int32), np.array([t]), np.array([candidate], np.int32))
+    seen = term.mixed(read.to(device))
+    columns = Columns(len(widths))
+    order = np.argsort(widths).tolist()
+    hidden = [(), *GROUPS.values()]  # nothing: as it is; then each group
+    source = torch.stack([_among(columns.source, names) for names in hidden])
+    pair = torch.stack([_among(columns.pair, names) for names in hidden])
+    source, pair = (
+        torch.cat((rows, _of_widths(rows.shape[1], kinds * len(widths), order)))
+        for rows, kinds in ((source, len(SOURCE_SUMS)), (pair, len(PAIR_SUMS)))
+    )
+    asked = Numbers(
+        torch.where(source.to(device), _nothing(columns.source, seen.source), seen.source),
+        torch.where(pair.to(device), _nothing(columns.pair, seen.pair), seen.pair[0])[:, None],
+    )
+    logit, *others = term.judge(asked)[:, 0].tolist()
+    effects = [logit - other for other in others]
+    return PairExplanation(
+        logit=logit,
+        numbers=past.describe(src, candidate, t),
+        effects=dict(zip(GROUPS, effects, strict=False)),
+        widths=[widths[place] for place in order],
+        sums=_sums(SOURCE_SUMS, seen.source[0], order) | _sums(PAIR_SUMS, seen.pair[0, 0], order),
+        width_effects=effects[len(GROUPS) :],
+        ring=past.ring,
+    )
+
+
+def _among(columns: list[str], names: tuple[str, ...]) -> Tensor:
+    return torch.tensor([column in names for column in columns])
+
+
+def _of_widths(columns: int, sums: int, order: list[int]) -> Tensor:
+    """A row for each width, True at its kernel sums, which are the first columns."""
+    place = torch.arange(columns)
+    rows = [(place < sums) & (place % len(order) == kernel) for kernel in order]
+    return torch.stack(rows)
+
+
+def _nothing(columns: list[str], like: Tensor) -> Tensor:
+    return torch.tensor(of_nothing(columns), device=like.device)
+
+
+def _sums(names: Collection[str], numbers: Tensor, order: list[int]) -> dict[str, list[float]]:
+    blocks = numbers[: len(names) * len(order)].view(len(names), len(order))[:, order].tolist()
+    return dict(zip(names, blocks, strict=True))

@@ -1,0 +1,137 @@
+"""Explanations with a pair term: beside the attention of TGN, beside TGAT, and by itself."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from keat.errors import InputError
+from keat.explain import Explanation
+from keat.explain.asking import Asker
+from keat.explain.measuring import measure_run
+from keat.explain.page import page, story
+from keat.explain.pair_wording import by_width, evidence
+from keat.explain.picture import write_picture
+from keat.explain.replaying import replay
+from keat.models.contract import Queries
+from keat.models.rank import RankConfig
+from keat.models.tgat import TGATConfig
+from keat.models.with_pair_term import WithPairTerm
+from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
+from keat.training.runs import evaluate_run
+from trained_runs import payments, small, trained
+
+DAYS = 3 * 86_400
+TGN_AND_PAIR = small(pair_term="kernel", pair_widths="learned")
+CONFIGS = {
+    "keat-tgn": TGN_AND_PAIR,
+    "keat-tgat": TGATConfig(kernel="laplacian", layers=1, time_dim=8, out_dim=8, pair_term="kernel"),
+    "keat-rank": RankConfig(widths="3600,172800", hidden=16),
+}
+
+
+@pytest.fixture(scope="module", params=CONFIGS.keys())
+def folder(request: pytest.FixtureRequest) -> Path:
+    return trained(CONFIGS[request.param])
+
+
+def test_an_event_is_explained_as_it_was_ranked(folder: Path) -> None:
+    """In turn: everything strictly earlier is known, to evaluation and here."""
+    data = payments()
+    task = make_task(data, "test", kind="link-ranking")
+    assert isinstance(task, LinkRanking)
+    ranks = evaluate_run(folder, data, task, "test", refresh=1).outcomes
+    asker, place = Asker(folder, data), 150
+    x = asker.event(data.test.offset + place, DAYS)
+    assert x.rank == float(ranks[place])
+    query = Queries(data.test.src[[place]], data.test.t[[place]], data.test.dst[[place], None])
+    assert x.score == pytest.approx(float(asker.model.score(query)), abs=1e-4)
+    (worst,) = asker.worst(1, "test", DAYS)
+    assert worst.rank == float(ranks.max())
+
+
+def test_the_parts_of_the_score(folder: Path) -> None:
+    asker = Asker(folder, payments())
+    x = asker.event(1_900, DAYS)
+    assert x.pair is not None
+    assert x.pair.numbers["met before"] in (0.0, 1.0)
+    if x.model["name"] == "keat-rank":
+        assert x.score == pytest.approx(x.pair.logit, abs=1e-5)
+    else:
+        stream = payments().stream
+        ask = Queries(stream.src[[1_900]], stream.t[[1_900]], stream.dst[[1_900], None])
+        assert isinstance(asker.model, WithPairTerm)
+        alone = float(asker.model.encoder.score(ask))
+        assert x.score_of_embeddings == pytest.approx(alone, abs=1e-4)
+
+
+def test_it_is_told_in_words_json_page_and_picture(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    x = Asker(folder, payments()).event(1_900, DAYS)
+    assert x.pair is not None
+    told = json.loads(json.dumps(x.to_json(), allow_nan=False))
+    assert told["pair"]["logit"] == x.pair.logit
+    assert told["pair"]["remembers"].startswith("remembers about ")
+    assert len(told["pair"]["width_effects"]) == len(told["pair"]["widths"])
+    text = page(x)
+    assert x.pair.remembers(x.unit) in text
+    assert evidence(x.pair, x.unit)[0].known in text
+    assert ('id="what-if"' in text) == isinstance(x, Explanation)
+    assert "$" not in text.replace("${", "")
+    assert story(x)
+    write_picture(x, tmp_path / "x.png")
+    assert (tmp_path / "x.png").stat().st_size > 10_000
+
+
+def test_known_things_are_said() -> None:
+    data = payments()
+    asker = Asker(trained(CONFIGS["keat-rank"]), data)
+    stream = data.stream
+    pairs = stream.src[:1500].astype(np.int64) * stream.num_nodes + stream.dst[:1500]
+    row = next(
+        r for r in range(1500, 2000) if (pairs == stream.src[r] * stream.num_nodes + stream.dst[r]).any()
+    )
+    x = asker.pair(str(stream.src[row]), str(stream.dst[row]), int(stream.t[row]), DAYS)
+    assert x.pair is not None
+    past = (stream.t < x.t) & (stream.src == stream.src[row]) & (stream.dst == stream.dst[row])
+    known = {one.group: one.known for one in evidence(x.pair, x.unit)}
+    times = "once" if past.sum() == 1 else f"{past.sum()} times"
+    assert known["meetings of the pair"].startswith(f"met {times}, last ")
+    assert known["identity" if "identity" in known else "recency rank"]
+    hour, days = by_width(x.pair, x.unit)
+    assert (hour.width, days.width) == ("1 h", "2 days")
+    ages = x.t - stream.t[past]
+    assert days.meetings == pytest.approx(float(np.exp(-ages / 172_800).sum()), rel=1e-4)
+    strangers = asker.pair(str(stream.src[row]), str(stream.src[row]), int(stream.t[row]), DAYS)
+    assert strangers.pair is not None
+    assert math.isinf(strangers.pair.numbers["age of the last meeting"])
+    assert strangers.to_json()["pair"]["numbers"]["age of the last meeting"] is None
+
+
+def test_ages_changed_in_the_attention_leave_the_pair_term() -> None:
+    """Every what-if is that of the attention, higher by the pair's logit."""
+    x = Asker(trained(TGN_AND_PAIR), payments()).event(1_900, DAYS)
+    assert isinstance(x, Explanation)
+    assert x.pair is not None
+    end = x.ends[0]
+    assert end.neighbors
+    assert x.deletion.most_attended_first[0] == pytest.approx(x.score, abs=1e-4)
+    assert x.deletion.most_attended_first[-1] == pytest.approx(x.score_without_past, abs=1e-4)
+    assert x.score_of_memory + x.pair.logit == pytest.approx(x.score_without_past)
+    far = [n.score_if_older for n in end.neighbors] + end.recomputed_score[0]
+    assert max(abs(score - x.score) for score in far) < 5.0
+
+
+def test_what_needs_attention_says_so() -> None:
+    data = payments()
+    asker = Asker(trained(CONFIGS["keat-rank"]), data)
+    with pytest.raises(InputError, match="keat-rank attends to no past event"):
+        replay(asker, asker.event(1_900, DAYS))
+    with pytest.raises(InputError, match="no attention to read in a keat-rank"):
+        measure_run(trained(CONFIGS["keat-rank"]), data)
+    assert measure_run(trained(TGN_AND_PAIR), data).faithfulness > 0
