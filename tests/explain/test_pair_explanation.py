@@ -12,6 +12,7 @@ import pytest
 from keat.errors import InputError
 from keat.explain import Explanation
 from keat.explain.asking import Asker
+from keat.explain.examples import attention_section
 from keat.explain.measuring import measure_run
 from keat.explain.page import page, story
 from keat.explain.pair_wording import by_width, evidence
@@ -86,6 +87,13 @@ def test_it_is_told_in_words_json_page_and_picture(folder: Path, tmp_path: Path)
     assert story(x)
     write_picture(x, tmp_path / "x.png")
     assert (tmp_path / "x.png").stat().st_size > 10_000
+
+
+def test_a_report_shows_two_events(folder: Path) -> None:
+    section = attention_section(folder, payments(), "it")
+    assert section.body.count("ranked best: ") == section.body.count("ranked worst: ") == 1
+    assert section.body.count("By how long it is remembered") == 2
+    assert ("Past events of the source" in section.body) == (folder == trained(TGN_AND_PAIR))
 
 
 def test_known_things_are_said() -> None:

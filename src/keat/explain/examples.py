@@ -1,4 +1,4 @@
-"""Attention of a run at two events, for a report: one that it ranked well and one that it did not."""
+"""Attention and pair term of a run at two events, for a report: one it ranked well and one it did not."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
+import torch
 
-from keat.analysis.what_if import past_of
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events.units import SECONDS_PER
 from keat.explain.asking import Asker
 from keat.explain.explanation import Explanation
-from keat.explain.page import counterfactual, model_line
+from keat.explain.page import model_line, story
+from keat.explain.page_pair import pair_tables
 from keat.explain.page_tables import table
+from keat.explain.scored import Scored
 from keat.explain.wording import moment, signed
 from keat.report.page import Section
-from keat.state.tensors import as_tensor
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
@@ -30,7 +31,7 @@ DAYS = 3.0  # how much older an event is made
 
 def attention_section(folder: Path, data: Dataset, name: str) -> Section:
     """Of the first block of the test split, the event ranked best and the one ranked worst among those whose
-    source has a past. A model without such attention has a sentence instead."""
+    source has a past. A model that nothing can be read of has a sentence instead."""
     try:
         asker = Asker(folder, data)
     except InputError as error:
@@ -58,21 +59,26 @@ def _best_and_worst(asker: Asker, data: Dataset) -> Sequence[int]:
     events = data.test[:TGB_BATCH]
     next(asker.states(data, [data.test.offset]))
     places = np.arange(len(events))
-    ranks = task.candidates.ranks(places, asker.model.score(task.candidates.queries(places))).numpy()
-    has_past = past_of(asker.model, as_tensor(events.src).long(), as_tensor(events.t)).mask.any(dim=1).numpy()
+    queries = task.candidates.queries(places)
+    in_turn = asker.model.trains_in_turn
+    with torch.no_grad():
+        scores = asker.model.score_in_turn([queries], events)[0] if in_turn else asker.model.score(queries)
+    ranks = task.candidates.ranks(places, scores).numpy()
+    history = data.before("test")
+    has_past = np.isin(events.src, np.concatenate((history.src, history.dst)))
     order = places[has_past][np.argsort(ranks[has_past], kind="stable")]
     chosen = dict.fromkeys(order[[0, -1]].tolist()) if len(order) else {}
     return [place + data.test.offset for place in chosen]
 
 
-def _example(x: Explanation, said: str) -> str:
+def _example(x: Scored, said: str) -> str:
     rank = "" if x.rank is None else f", ranked {said}: {x.rank:g} of {x.candidates:,} candidates"
     title = escape(f"{x.source} → {x.destination} at {moment(x.t, x.unit)}{rank}")
-    parts = (
-        f"Score {signed(x.score, plus=False)}; from memory alone, without any past event, "
-        f"{signed(x.score_without_past, plus=False)}. {counterfactual(x) or ''}"
-    )
-    return f"<h3>{title}</h3><p>{escape(parts)}</p>{table(x, 0, sliding=False)}"
+    parts = f"Score {signed(x.score, plus=False)}"
+    if isinstance(x, Explanation):
+        parts += f"; from memory alone, without any past event, {signed(x.score_of_memory, plus=False)}"
+    attention = table(x, 0, sliding=False) if isinstance(x, Explanation) else ""
+    return f"<h3>{title}</h3><p>{escape(f'{parts}. {story(x)}')}</p>{pair_tables(x)}{attention}"
 
 
 def _three_days(data: Dataset) -> int:

@@ -13,6 +13,13 @@ def pair_section(x: Scored) -> str:
     """Nothing where the model has no pair term."""
     if x.pair is None:
         return ""
+    return f"<section><h2>What the two have been to each other</h2>{pair_tables(x)}</section>"
+
+
+def pair_tables(x: Scored) -> str:
+    """Each kind of evidence, and each width, with its effect."""
+    if x.pair is None:
+        return ""
     known, widths = evidence(x.pair, x.unit), by_width(x.pair, x.unit)
     reach = max(abs(effect) for effect in (*x.pair.effects.values(), *x.pair.width_effects)) or 1.0
     of_groups = "\n".join(
@@ -27,8 +34,8 @@ def pair_section(x: Scored) -> str:
         f"{_effect(one.effect, reach)}</tr>"
         for one in widths
     )
-    return f"""<section id="pair"><h2>What the two have been to each other</h2>
-<p class="hint">The pair term adds {signed(x.pair.logit)} to the score; it {escape(x.pair.remembers(x.unit))}.
+    return f"""<p class="hint">The pair term adds {signed(x.pair.logit)} to the score; it
+{escape(x.pair.remembers(x.unit))}.
 <span class="key alpha-key"></span>Effect: how much lower the score would be with that part as for
 strangers. The parts work together, so effects need not add up.</p>
 <table><thead><tr><th>evidence</th><th>what is known</th><th>effect −{reach:.2f} … +{reach:.2f}</th>
@@ -42,7 +49,7 @@ strangers. The parts work together, so effects need not add up.</p>
 <th class="right">effect</th></tr></thead>
 <tbody>
 {of_widths}
-</tbody></table></section>"""
+</tbody></table>"""
 
 
 def _effect(effect: float, reach: float) -> str:
