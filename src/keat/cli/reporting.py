@@ -159,7 +159,9 @@ def _facts(data: Dataset) -> str:
 def _settings(run: Mapping[str, Any]) -> str:
     """What was chosen of the model and its training, in a few words."""
     config, fit = run["config"], run["fit"]
-    chosen = [f"{name.replace('_', ' ')} {config[name]}" for name in SHOWN if name in config]
+    chosen = [
+        f"{name.replace('_', ' ')} {config[name]}" for name in SHOWN if config.get(name, "none") != "none"
+    ]
     return ", ".join([*chosen, f"learning rate {fit['lr']:g}", f"seed {fit['seed']}"])
 
 
