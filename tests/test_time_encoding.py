@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.errors import UnknownNameError
+from keat.phase import phase
 from keat.time_encoding import (
     TIME_ENCODERS,
     Cosine,
@@ -14,7 +15,6 @@ from keat.time_encoding import (
     TimeEncoder,
     create_time_encoder,
     geometric_frequencies,
-    phase,
 )
 
 COSINES = ["cosine", "cosine-geometric", "fixed"]

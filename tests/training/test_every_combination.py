@@ -46,7 +46,8 @@ def some_events() -> EventStream:
 
 DATA = Dataset(some_events())
 STREAM, TRAINED = DATA.stream, len(DATA.train)
-LAST = Queries(np.arange(NODES), np.full(NODES, int(STREAM.t[TRAINED])), np.arange(NODES))
+EVERYONE = np.arange(NODES, dtype=np.int32)
+LAST = Queries(EVERYONE, np.full(NODES, int(STREAM.t[TRAINED])), EVERYONE)
 
 
 def trained(config: Any) -> LearnedLinkModel:

@@ -15,8 +15,8 @@ from torch.nn import functional
 from keat.compiled import Integers
 from keat.models.dygformer.dropping import dropout
 from keat.models.node_time import Nodes, NodeTimeModel
+from keat.phase import Precision
 from keat.state.tensors import as_tensor
-from keat.time_encoding import Precision
 
 NODES_AT_ONCE = 1 << 8  # in evaluation: the widest layer then has some 20 MiB
 

@@ -15,9 +15,10 @@ from keat.kernels import create_kernel
 from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
+from keat.phase import Precision
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor
-from keat.time_encoding import Precision, create_time_encoder
+from keat.time_encoding import create_time_encoder
 
 Nodes = npt.NDArray[np.integer]
 

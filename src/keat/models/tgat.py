@@ -18,8 +18,8 @@ from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
 from keat.models.temporal_attention import Past, TemporalAttention
 from keat.models.with_pair_term import PairTermName
+from keat.phase import Precision
 from keat.state.tensors import as_tensor
-from keat.time_encoding import Precision
 
 SEEDS_AT_ONCE = 1 << 11  # of one layer, in evaluation: bounds the encodings to some 20 MiB
 

@@ -23,13 +23,14 @@ from keat.models.edge_mixing import Edges, mix_edges_packed
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
 from keat.models.with_pair_term import PairTermName
+from keat.phase import Precision
 from keat.state.event_log import EventLog
 from keat.state.identity import NodeIdentity
 from keat.state.memory import NodeMemory
 from keat.state.numbering import Numbering
 from keat.state.recent_events import RecentEvents
 from keat.state.tensors import as_tensor
-from keat.time_encoding import Cosine, Precision, TimeEncoder, create_time_encoder
+from keat.time_encoding import Cosine, TimeEncoder, create_time_encoder
 
 Delta = Literal["neighbor", "query"]
 Messages = Literal["v1", "v2"]

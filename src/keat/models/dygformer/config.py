@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from keat.time_encoding import Precision
+from keat.phase import Precision
 
 Reading = Literal["release", "paper_patch", "paper_edge", "key_value"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
