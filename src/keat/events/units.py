@@ -38,11 +38,16 @@ def require_unit(unit: str) -> None:
 def humanize(amount: float, unit: TimeUnit) -> str:
     """A duration as a person would say it: ``humanize(80111.6, "s") == "22.3 h"``."""
     if unit == "year":  # a calendar unit: do not pretend to know seconds
-        return f"{amount:.3g} years"
+        return _counted(amount, "years")
     seconds = amount * SECONDS_PER[unit]
     if seconds == 0:
         return f"0 {unit}"
     for name, size in _LADDER:
         if abs(seconds) >= size:
-            return f"{seconds / size:.3g} {name}"
+            return _counted(seconds / size, name)
     return f"{seconds:.3g} s"
+
+
+def _counted(amount: float, name: str) -> str:
+    number = f"{amount:.3g}"
+    return f"{number} {name.removesuffix('s') if number == '1' and name in ('days', 'years') else name}"
