@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -68,3 +71,19 @@ def test_without_the_runtime_pieces_run_one_after_the_other(monkeypatch: pytest.
     team.over_pieces(count, [(0, 2, visits), (2, 5, visits)])
     assert (visits == 1).all()
     assert team.pieces_for(PLENTY) == 1
+
+
+def test_a_team_that_is_smaller_than_asked_does_all_the_same() -> None:
+    code = """
+import torch
+from keat import team
+torch.set_num_threads(2)
+done = []
+team.over_pieces(done.append, [(0,), (1,), (2,)])
+print(sorted(done))
+"""
+    limited = {**os.environ, "OMP_THREAD_LIMIT": "1"}
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env=limited, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "[0, 1, 2]"

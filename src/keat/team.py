@@ -31,7 +31,11 @@ def over_rows(loop: Callable[..., None], rows: int, work: int, *arguments: Any) 
 
 
 def over_pieces(loop: Callable[..., None], pieces: list[tuple[Any, ...]]) -> None:
-    """``loop(*piece)`` for each piece, side by side."""
+    """``loop(*piece)`` for each piece, side by side.
+
+    Where the team is smaller than asked, as with OMP_THREAD_LIMIT or within another parallel region, its
+    threads take several pieces.
+    """
     runtime = _runtime()
     if len(pieces) == 1 or runtime is None:
         for piece in pieces:
@@ -41,7 +45,8 @@ def over_pieces(loop: Callable[..., None], pieces: list[tuple[Any, ...]]) -> Non
 
     def work_on_mine(_: int | None) -> None:
         try:
-            loop(*pieces[runtime.omp_get_thread_num()])
+            for piece in pieces[runtime.omp_get_thread_num() :: runtime.omp_get_num_threads()]:
+                loop(*piece)
         except BaseException as error:  # must not pass through the runtime
             errors.append(error)
 
@@ -69,7 +74,7 @@ def _runtime() -> Any:
         runtime = ctypes.CDLL(str(path))
         runtime.GOMP_parallel.argtypes = (Entry, ctypes.c_void_p, ctypes.c_uint, ctypes.c_uint)
         runtime.GOMP_parallel.restype = None
-        runtime.omp_get_thread_num.restype = ctypes.c_int
+        runtime.omp_get_thread_num.restype = runtime.omp_get_num_threads.restype = ctypes.c_int
     except (OSError, AttributeError):
         return None
     return runtime
