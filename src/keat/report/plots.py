@@ -38,7 +38,7 @@ def _bars(axes: Axes, results: Sequence[dict[str, Any]]) -> None:
         best[r["model"]] = max(best[r["model"]], r["mrr"])
     models = sorted(best, key=lambda model: best[model])
     height = 0.8 / len(refreshes)
-    for place, (refresh, colour) in enumerate(zip(refreshes, (ORANGE, BLUE, GREEN), strict=False)):
+    for place, (refresh, colour) in enumerate(zip(refreshes, (BLUE, ORANGE, GREEN), strict=False)):
         values = [
             next(r["mrr"] for r in results if r["model"] == m and r["refresh"] == refresh) for m in models
         ]
