@@ -6,36 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from command import ORDERS, keat, write_orders
-
-from keat.datasets.payments import simulate_payments
-
-RECIPE = """
-title = "Small"
-about = "A test."
-metric = "mrr"
-datasets = ["mine"]
-seeds = 2
-published_by = "paper"
-[fit]
-epochs = 2
-[[arms]]
-label = "EdgeBank"
-model = "edgebank"
-published = { mine = 0.25 }
-[[arms]]
-label = "TGN"
-model = "tgn"
-config = { dim = 8 }
-[[arms]]
-label = "KEAT & kernel"
-model = "keat-tgn"
-config = { dim = 8 }
-against = "TGN"
-"""
+from small_plan import small_plan
 
 
 class Opened:
@@ -140,12 +113,8 @@ def test_node_tasks_have_one_too(tmp_path: Path) -> None:
 
 
 def test_reproducing_ends_with_a_report(browser: Any, tmp_path: Path) -> None:
-    stream = simulate_payments(1_000, seed=3)
-    pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t}), tmp_path / "mine.parquet")
-    (tmp_path / "small.toml").write_text(RECIPE)
-    where: tuple[str | Path, ...] = ("--ledger", tmp_path / "l.jsonl", "--scratch", tmp_path / "runs")
-    data = f"mine={tmp_path / 'mine.parquet'}"
-    command = ("reproduce", tmp_path / "small.toml", "--data", data, *where, "--out", tmp_path / "small.png")
+    plan = small_plan(tmp_path, epochs=2, label="KEAT & kernel", published="published = { mine = 0.25 }")
+    command = (*plan, "--out", tmp_path / "small.png")
     value = keat(*command, "--json").json
     assert value["report"] == str(tmp_path / "small.html")
     page = Opened(browser, tmp_path / "small.html")

@@ -4,44 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from command import assert_fails, keat
-
-from keat.datasets.payments import simulate_payments
-
-RECIPE = """
-title = "Small"
-about = "A test."
-metric = "mrr"
-datasets = ["mine"]
-seeds = 2
-[fit]
-epochs = 1
-[[arms]]
-label = "EdgeBank"
-model = "edgebank"
-[[arms]]
-label = "TGN"
-model = "tgn"
-config = { dim = 8 }
-[[arms]]
-label = "KEAT"
-model = "keat-tgn"
-config = { dim = 8 }
-against = "TGN"
-"""
+from small_plan import small_plan
 
 
 @pytest.fixture
 def plan(tmp_path: Path) -> list[str | Path]:
-    stream = simulate_payments(1_000, seed=3)
-    pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t}), tmp_path / "mine.parquet")
-    (tmp_path / "small.toml").write_text(RECIPE)
-    data = f"mine={tmp_path / 'mine.parquet'}"
-    where: list[str | Path] = ["--ledger", tmp_path / "ledger.jsonl", "--scratch", tmp_path / "runs"]
-    return ["reproduce", tmp_path / "small.toml", "--data", data, *where]
+    return small_plan(tmp_path)
 
 
 def test_a_recipe_is_run_once_and_shown(plan: list[str | Path]) -> None:
