@@ -13,7 +13,7 @@ from scipy import stats
 from keat.errors import InputError, UnknownNameError
 from keat.experiments.computed import COMPUTED
 from keat.experiments.graph_job import GRAPH_LABEL
-from keat.experiments.recipe import Arm, Recipe, load_recipe, recipe_names
+from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe, load_recipe, recipe_names
 from keat.experiments.statistics import paired_difference, spread
 from keat.experiments.tables import markdown, table_of
 from keat.models.gearsage import GEARSAGE_CONFIGS
@@ -63,6 +63,38 @@ def line_of(model: str, seed: int) -> dict[str, Any]:
     return {"val": {"mrr": value}, "test": {"200": {"mrr": value}}}
 
 
+def test_the_best_heuristic_is_the_best_in_validation() -> None:
+    weak, strong = Arm("EdgeBank", "edgebank"), Arm("PopTrack", "poptrack")
+    arms = (weak, strong, Arm("KEAT", "keat-tgn", against=BEST_HEURISTIC))
+    plan = Recipe("x", "X", "about", "mrr", ("d",), arms, seeds=2)
+
+    def line(model: str, seed: int) -> dict[str, Any]:
+        val, test = {"edgebank": (0.3, 0.5), "poptrack": (0.4, 0.2), "keat-tgn": (0.5, 0.5 + seed / 10)}[
+            model
+        ]
+        return {"val": {"mrr": val}, "test": {"200": {"mrr": test}}}
+
+    jobs = plan.jobs({"d": "file"})
+    rows = table_of(plan, "d", [(job, line(job.model, job.seed)) for job in jobs])["rows"]
+    assert rows[-1]["difference"].startswith("+0.4500 [")  # each seed beside the one result it has
+    assert rows[-1]["difference"].endswith("vs PopTrack")
+
+
+def test_an_arm_may_be_for_some_data_and_a_sample_of_it() -> None:
+    small = Arm("DyGFormer", "dygformer", datasets=("d",), sample={"d": 50})
+    plan = Recipe("x", "X", "about", "mrr", ("d", "e"), (Arm("TGN", "tgn"), small), seeds=1)
+    jobs = plan.jobs({"d": "file", "e": "file"})
+    assert [(job.data, job.model, job.sample) for job in jobs] == [
+        ("d", "tgn", None),
+        ("d", "dygformer", 50),
+        ("e", "tgn", None),
+    ]
+    result = {"val": {"mrr": 0.5}, "test": {"1": {"mrr": 0.5}}}
+    text = markdown(table_of(plan, "d", [(job, result | {"sample": job.sample}) for job in jobs]))
+    assert "| TGN |" in text
+    assert "| DyGFormer (50 positives) |" in text
+
+
 def test_a_table_pairs_arms_by_seed() -> None:
     plan = recipe().jobs({"d": "file"})
     assert sum(job.model == "edgebank" for job in plan) == 1  # nothing random in a heuristic
@@ -90,7 +122,8 @@ def test_every_recipe_names_what_exists(name: str) -> None:
             FitConfig(**(found.fit | arm.fit))
             if not arm.is_heuristic:
                 configuration(arm.model, **arm.config)
-        assert arm.against is None or arm.against in labels
+        assert arm.against in (None, BEST_HEURISTIC, *labels)
+        assert set(arm.datasets) | arm.sample.keys() <= set(found.datasets)
 
 
 def test_bad_recipes_are_said_to_be(tmp_path: Path) -> None:

@@ -84,6 +84,8 @@ def _cells(recipe: Recipe, data: str, results: Lines, place: Mapping[str, Any]) 
     rows = {row["label"]: row for row in table["rows"]}
     cells: list[dict[str, Any]] = []
     for arm in recipe.arms:
+        if not arm.is_for(data):
+            continue
         row = rows.get(arm.label)
         cell: dict[str, Any] = {
             "row": arm.label,

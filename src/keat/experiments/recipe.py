@@ -16,6 +16,8 @@ from keat.experiments.sources import source_with
 from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import ARCHITECTURES
 
+BEST_HEURISTIC = "best heuristic"  # on a dataset: by its validation split
+
 
 @dataclass(frozen=True, slots=True)
 class Arm:
@@ -26,7 +28,12 @@ class Arm:
     config: dict[str, Any] = field(default_factory=dict)
     fit: dict[str, Any] = field(default_factory=dict)  # over the recipe's
     published: dict[str, float] = field(default_factory=dict)
-    against: str | None = None  # label of the arm it is compared with
+    against: str | None = None  # label of the arm it is compared with, or BEST_HEURISTIC
+    datasets: tuple[str, ...] = ()  # where it is affordable; none: everywhere
+    sample: dict[str, int] = field(default_factory=dict)  # over the recipe's
+
+    def is_for(self, data: str) -> bool:
+        return not self.datasets or data in self.datasets
 
     @property
     def is_heuristic(self) -> bool:
@@ -67,13 +74,13 @@ class Recipe:
                 fit=self.fit | arm.fit,
                 task=self.task,
                 refresh=self.refresh,
-                sample=self.sample.get(name),
+                sample=(self.sample | arm.sample).get(name),
             )
             for name in self.datasets
             if name in sources
             for seed in range(1, (seeds or self.seeds) + 1)
             for arm in self.arms
-            if seed == 1 or not arm.is_heuristic
+            if arm.is_for(name) and (seed == 1 or not arm.is_heuristic)
         ]
 
     def _source(self, name: str, source: str) -> str:
@@ -107,7 +114,7 @@ def _read(name: str, text: str) -> Recipe:
         content = tomllib.loads(text)
         if "like" in content:
             return _like(load_recipe(content.pop("like")), name, content)
-        arms = tuple(Arm(**arm) for arm in content.pop("arms"))
+        arms = tuple(Arm(**_as_tuples(arm)) for arm in content.pop("arms"))
         return Recipe(name=name, arms=arms, **_as_tuples(content))
     except (tomllib.TOMLDecodeError, TypeError, KeyError) as error:
         raise InputError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from keat.experiments.job import Job
 from keat.experiments.published import Published, published
-from keat.experiments.recipe import Arm, Recipe
+from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe
 from keat.experiments.statistics import Difference, paired_difference, spread
 from keat.report.tables import Strong, Table
 
@@ -51,7 +51,8 @@ def shown(table: Mapping[str, Any]) -> Table:
     body: list[list[str]] = []
     for row in rows:
         difference = row["difference"] or ""
-        cells = [row["label"], str(row["seeds"]), row["val"], row["test"], *row["also"].values()]
+        label = row["label"] + (f" ({row['sample']:,} positives)" if row["sample"] else "")
+        cells = [label, str(row["seeds"]), row["val"], row["test"], *row["also"].values()]
         cells += [Strong(difference) if row["clear"] else difference] if paired else []
         body.append([*cells, *(row["beside"].get(column, "") for column in beside)])
     for row in others:
@@ -70,10 +71,12 @@ def _heading(metric: str) -> str:
 
 def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequence[str]) -> dict[str, Any]:
     lines = lines_of(recipe, arm, results)
-    difference = _difference(recipe, arm, results)
+    other = _compared_with(recipe, arm, results)
+    difference = _difference(recipe, arm, other, results) if other else None
     values = {seed: _test(line, recipe.metric) for seed, line in lines.items()}
     return {
         "label": arm.label,
+        "sample": next(iter(lines.values())).get("sample"),
         "model": arm.model,
         "heuristic": arm.is_heuristic,
         "seeds": len(lines),
@@ -86,7 +89,7 @@ def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequenc
             if all(refresh in line["test"] for line in lines.values())
         },
         "also": {metric: _spread_of(metric, lines) for metric in metrics_beside(recipe)},
-        "difference": None if difference is None else f"{difference} vs {arm.against}",
+        "difference": None if other is None or difference is None else f"{difference} vs {other.label}",
         "clear": difference is not None and difference.is_clear,
         "beside": _beside(recipe, arm.label, data) or _beside_in_recipe(recipe, arm, data),
     }
@@ -120,14 +123,26 @@ def _beside_in_recipe(recipe: Recipe, arm: Arm, data: str) -> dict[str, str]:
     return {} if number is None else {recipe.published_by or "published": f"{number:.4f}"}
 
 
-def _difference(recipe: Recipe, arm: Arm, results: Lines) -> Difference | None:
-    if arm.against is None:
-        return None
-    other = next(candidate for candidate in recipe.arms if candidate.label == arm.against)
+def _compared_with(recipe: Recipe, arm: Arm, results: Lines) -> Arm | None:
+    """The arm a difference is from. The best heuristic is the best in validation, where one was scored."""
+    if arm.against != BEST_HEURISTIC:
+        return next((other for other in recipe.arms if other.label == arm.against), None)
+    heuristics = [
+        (line["val"][recipe.metric], other.label, other)
+        for other in recipe.arms
+        if other.is_heuristic
+        for line in lines_of(recipe, other, results).values()
+    ]
+    return max(heuristics)[-1] if heuristics else None
+
+
+def _difference(recipe: Recipe, arm: Arm, other: Arm, results: Lines) -> Difference | None:
     ours, theirs = (
         {seed: _test(line, recipe.metric) for seed, line in lines_of(recipe, which, results).items()}
         for which in (arm, other)
     )
+    if other.is_heuristic:  # has no seed: its one result stands beside each of ours
+        theirs = dict.fromkeys(ours, *theirs.values()) if theirs else {}
     return paired_difference(ours, theirs)
 
 
