@@ -177,9 +177,8 @@ def results_table(results: list[dict[str, Any]]) -> Table:
         [r["model"], *(f"{r[metric]:.4f}" for metric in metrics), *(f"{r[name]:.1f}" for name in timed)]
         for r in sorted(results, key=lambda r: -float(r[metrics[0]]))
     ]
-    fresh = "at every distinct time" if first["refresh"] == 1 else f"every {first['refresh']} events"
     title = f"{first['dataset']}, {first['split']} split: {first['task']}"
-    caption = f"{first['events']:,} targets{_against(first)}; state refreshed {fresh}."
+    caption = f"{first['events']:,} targets{_against(first)}{_freshness(first)}."
     if "standard_errors" in first:
         largest = max(r["standard_errors"][metrics[0]] for r in results)
         caption += f" A sample of the split: standard error of {metrics[0]} at most {largest:.4f}."
@@ -199,3 +198,11 @@ def _against(result: dict[str, Any]) -> str:
         return ""
     fewest, most = result["negatives"]["fewest"], result["negatives"]["most"]
     return f", each against {most:,} negatives" + (f" (some {fewest:,})" if fewest < most else "")
+
+
+def _freshness(result: dict[str, Any]) -> str:
+    """How often the state was refreshed; a whole graph has none."""
+    if "refresh" not in result:
+        return ""
+    often = "at every distinct time" if result["refresh"] == 1 else f"every {result['refresh']} events"
+    return f"; state refreshed {often}"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from keat.cli.evaluating import results_table
 from keat.datasets.loading import Dataset
 from keat.events import humanize
 from keat.explain.examples import attention_section, explain_style
+from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import ARCHITECTURES
 from keat.report.charts import bar_chart, bar_key
 from keat.report.curves import curves_section, epochs_of
@@ -20,6 +24,7 @@ from keat.report.page import Report, Section, present, write_report
 from keat.report.tables import Table
 from keat.training.checkpoint import read_description
 
+HINT = "A heuristic needs no training; a model that does not beat it has not earned its keep."
 SHOWN = ("kernel", "width", "delta", "time_encoder", "pair_term")  # settings, of models that have them
 
 
@@ -51,7 +56,7 @@ def demo_report(
             ],
             story=story,
             sections=present(
-                _results_section([stale, fresh], "mrr"),
+                results_section([stale, fresh], "mrr", HINT),
                 curves_section(runs, "mrr"),
                 drift_section({data.name: data}),
                 attention_section(runs["keat-tgn"], data, "KEAT-TGN"),
@@ -63,9 +68,11 @@ def demo_report(
     )
 
 
-def train_report(folder: Path, data: Dataset, task: str, events: int, result: Mapping[str, Any]) -> Path:
+def train_report(
+    folder: Path, data: Dataset, task: str, events: int, result: Mapping[str, Any], device: str = "cpu"
+) -> Path:
     """One run beside the heuristics of its task. ``result`` has metrics (``val``, ``test``, ``beside``) and
-    ``refresh``."""
+    ``refresh``; ``device`` is where it was trained."""
     run = read_description(folder)
     about = {
         "dataset": data.name,
@@ -74,39 +81,19 @@ def train_report(folder: Path, data: Dataset, task: str, events: int, result: Ma
         "refresh": result["refresh"],
         "events": events,
     }
-    scored = {run["model"]: result["test"], **result["beside"]}
-    results = [{**about, "model": name, **metrics} for name, metrics in scored.items()]
-    mine, others = results[0], results[1:]
-    val = result["val"]
-    headline = next(iter(val))
-    score, epochs = mine[headline], epochs_of(folder)
-    story = f"{mine['model']} has a test {headline} of {score:.4f}."
-    tiles = [
-        (f"{score:.4f}", f"test {headline}"),
-        (f"{val[headline]:.4f}", f"validation {headline} of the epoch that was kept"),
-    ]
-    if others:
-        best = max(others, key=lambda r: r[headline])
-        difference = score - best[headline]
-        side = "above" if difference > 0 else "below"
-        story += (
-            f" The best that needs no training, {best['model']}, has {best[headline]:.4f}: the model is "
-            f"{abs(difference):.4f} {side} it, with one seed."
-        )
-        tiles.append((f"{best[headline]:.4f}", f"test {headline} of {best['model']}, the best heuristic"))
-    seconds = sum(epoch["train_seconds"] + epoch["val_seconds"] for epoch in epochs)
-    tiles.append((f"{len(epochs)}", f"epochs in {humanize(max(seconds, 1), 's')}"))
+    name, headline = run["model"], next(iter(result["val"]))
+    story, tiles = beside_others(name, folder, result, "heuristic")
     report = Report(
-        title=f"{mine['model']} on {data.name}",
+        title=f"{name} on {data.name}",
         eyebrow=f"keat train · {task}",
-        facts=f"{_facts(data)} · {_settings(run)}",
+        facts=f"{_facts(data)} · {settings(run)} · {machine(device)}",
         tiles=tiles,
         story=story,
         sections=present(
-            _results_section([results], headline),
-            curves_section({mine["model"]: folder}, headline),
+            results_section([scored(name, about, result)], headline, HINT),
+            curves_section({name: folder}, headline),
             drift_section({data.name: data}),
-            attention_section(folder, data, mine["model"]) if task == "link-ranking" else None,
+            attention_section(folder, data, name) if task == "link-ranking" else None,
         ),
         command=command_line(),
         style=explain_style(),
@@ -114,7 +101,48 @@ def train_report(folder: Path, data: Dataset, task: str, events: int, result: Ma
     return write_report(report, folder / "report.html")
 
 
-def _results_section(groups: Sequence[Sequence[dict[str, Any]]], metric: str) -> Section:
+def scored(name: str, about: Mapping[str, Any], result: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Test metrics of a model and of those beside it, each with what it is about."""
+    every = {name: result["test"], **result["beside"]}
+    return [{**about, "model": model, **metrics} for model, metrics in every.items()]
+
+
+def beside_others(
+    name: str, folder: Path, result: Mapping[str, Any], kind: str
+) -> tuple[str, list[tuple[str, str]]]:
+    """The story and the tiles of one run; ``kind`` is what those beside it are called."""
+    val, headline = result["val"], next(iter(result["val"]))
+    score, epochs = result["test"][headline], epochs_of(folder)
+    story = f"{name} has a test {headline} of {score:.4f}."
+    tiles = [
+        (f"{score:.4f}", f"test {headline}"),
+        (f"{val[headline]:.4f}", f"validation {headline} of the epoch that was kept"),
+    ]
+    others = {other: metrics[headline] for other, metrics in result["beside"].items()}
+    if others:
+        best = max(others, key=lambda other: others[other])
+        difference = score - others[best]
+        side = "above" if difference > 0 else "below"
+        story += (
+            f" The best {kind}, {best}, has {others[best]:.4f}: the model is "
+            f"{abs(difference):.4f} {side} it, with one seed."
+        )
+        tiles.append((f"{others[best]:.4f}", f"test {headline} of {best}, the best {kind}"))
+    seconds = sum(epoch["train_seconds"] + epoch["val_seconds"] for epoch in epochs)
+    spent = f"epoch{'s' * (len(epochs) != 1)} in {humanize(max(seconds, 1), 's')}"
+    return story, [*tiles, (f"{len(epochs)}", spent)]
+
+
+def machine(device: str) -> str:
+    """Where it ran, without which seconds say little."""
+    threads = torch.get_num_threads()
+    processor = f"{platform.machine()}, {threads} thread{'s' * (threads != 1)}"
+    return processor if device == "cpu" else f"{device} beside {processor}"
+
+
+def results_section(
+    groups: Sequence[Sequence[dict[str, Any]]], metric: str, hint: str, title: str = "Models and heuristics"
+) -> Section:
     """Groups are results at different freshness, of the same models."""
     best = {
         r["model"]: max(o[metric] for group in groups for o in group if o["model"] == r["model"])
@@ -126,11 +154,11 @@ def _results_section(groups: Sequence[Sequence[dict[str, Any]]], metric: str) ->
         for model in order
     ]
     key = bar_key([_freshness(group[0]["refresh"]) for group in groups]) if len(groups) > 1 else ""
-    learned = [model for model in order if model in ARCHITECTURES]
+    learned = [model for model in order if model in ARCHITECTURES or model in GEARSAGE_CONFIGS]
     chart = bar_chart(f"test {metric}", rows, f"Test {metric} of every model, the best first", learned)
     return Section(
-        "Models and heuristics",
-        "A heuristic needs no training; a model that does not beat it has not earned its keep.",
+        title,
+        hint,
         f"{key}<figure>{chart}</figure>",
         [_titled(list(group), several=len(groups) > 1) for group in groups],
         beside=True,
@@ -156,7 +184,7 @@ def _facts(data: Dataset) -> str:
     )
 
 
-def _settings(run: Mapping[str, Any]) -> str:
+def settings(run: Mapping[str, Any]) -> str:
     """What was chosen of the model and its training, in a few words."""
     config, fit = run["config"], run["fit"]
     chosen = [

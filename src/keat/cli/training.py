@@ -308,7 +308,7 @@ def train_command(
     }
     if about_nodes:
         result["intervals"] = intervals_of(asked, test)
-    result["report"] = str(train_report(folder, data, asked.kind, test.events, result))
+    result["report"] = str(train_report(folder, data, asked.kind, test.events, result, device))
     if json:
         print_json({"model": model, "dataset": data.name, "seed": seed, "sigma": sigma, **result})
     else:

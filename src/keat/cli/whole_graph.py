@@ -29,6 +29,9 @@ def train_whole_graph(
     json: bool,
 ) -> None:
     """Train on the labelled training nodes, keep the epoch with the best validation AUC, score the test."""
+    from keat.cli.graph_reporting import graph_report
+    from keat.models.gearsage import build_graph
+    from keat.training.checkpoint import read_description
     from keat.training.gearsage import (
         GEARSageFit,
         evaluate_gearsage,
@@ -36,27 +39,41 @@ def train_whole_graph(
         open_labelled_graph,
         train_gearsage,
     )
+    from keat.training.graph_baselines import GRAPH_BASELINES, evaluate_baseline
     from keat.training.runs import best_epoch
 
     data = open_labelled_graph(source)
     config = gearsage_configuration(model, **settings)
     fit = replace(GEARSageFit(), **fitting)
+    graph = build_graph(data.stream, data.y, config.delta)
     folder = folder or Path("runs") / f"{model}-{Path(source).stem}-{fit.seed}"
     try:
         reports = train_gearsage(
-            model, data, folder, config, fit, resume=resume, device=device, watchers=[watcher]
+            model, data, folder, config, fit, resume=resume, device=device, watchers=[watcher], graph=graph
         )
     except KeyboardInterrupt:
         err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
         raise typer.Exit(130) from None
-    test = evaluate_gearsage(folder, data, "test", device=device)
-    result = best_epoch(folder) | {"test": test, "run": str(folder), "epochs_now": len(reports)}
+    test = evaluate_gearsage(folder, data, "test", device=device, graph=graph)
+    known = graph.x.numpy()
+    result = best_epoch(folder) | {
+        "test": test,
+        "run": str(folder),
+        "epochs_now": len(reports),
+        "beside": {name: evaluate_baseline(name, data, ["test"], known)[0] for name in GRAPH_BASELINES},
+    }
+    result["report"] = str(graph_report(folder, data, graph, result, device))
     if json:
-        print_json({"model": model, "dataset": source, "seed": fit.seed, **result})
+        sigma = read_description(folder)["sigma"]
+        print_json({"model": model, "dataset": source, "seed": fit.seed, "sigma": sigma, **result})
         return
     out.print(f"best epoch {result['epoch']} by validation auc; kept in {folder}")
     for part, metrics in (("val", result["val"]), ("test", test)):
         out.print(f"  {part:<4}  " + "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()))
+    for name, metrics in result["beside"].items():
+        told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
+        out.print(f"  test of {name}, beside it: {told}")
+    out.print(f"The report: {result['report']}", soft_wrap=True, markup=False)
 
 
 def evaluate_whole_graph(run: str, source: str, split: str, json: bool) -> None:

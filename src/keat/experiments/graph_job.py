@@ -9,24 +9,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 import keat
-from keat.datasets.dgraphfin import DGraphFin
-from keat.errors import unknown_name
 from keat.experiments.job import Job
 from keat.experiments.sources import graph_fingerprint
-from keat.models.gearsage import GEARSAGE_CONFIGS, build_features
+from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.training.gearsage import (
     GEARSageFit,
     evaluate_gearsage,
     gearsage_configuration,
-    label_metrics,
-    labelled_nodes,
     open_labelled_graph,
     train_gearsage,
 )
+from keat.training.graph_baselines import evaluate_baseline
 from keat.training.runs import best_epoch
 
 GRAPH_LABEL = "graph-label"  # the task of a recipe of such jobs
@@ -55,9 +49,7 @@ def run_graph_job(job: GraphJob, scratch: Path) -> dict[str, Any]:
     """Train or fit, and score validation and test nodes."""
     data = open_labelled_graph(job.source)
     if job.is_heuristic:
-        scores = _baseline(job.model, data)
-        parts = (labelled_nodes(data, part) for part in ("valid", "test"))
-        val, test = (label_metrics(scores[nodes], data.y[nodes]) for nodes in parts)
+        val, test = evaluate_baseline(job.model, data, ("valid", "test"))
         return {"val": val, "test": {"all": test}, "events": len(data.stream)}
     config = gearsage_configuration(job.model, **job.config)
     folder = scratch / job.training_key(graph_fingerprint(data))
@@ -70,21 +62,3 @@ def run_graph_job(job: GraphJob, scratch: Path) -> dict[str, Any]:
         "test": {"all": test},
         "events": len(data.stream),
     }
-
-
-def _baseline(name: str, data: DGraphFin) -> npt.NDArray[np.float64]:
-    """A score a node: its number of contacts, or logistic regression on GEARSage's own features."""
-    if name == "degree":
-        ends = np.concatenate((data.stream.src, data.stream.dst))
-        return np.bincount(ends, minlength=data.stream.num_nodes).astype(np.float64)
-    if name != "logistic":
-        raise unknown_name("model of whole graphs", name, [*GEARSAGE_CONFIGS, "degree", "logistic"])
-    from sklearn.linear_model import LogisticRegression  # a second to import: only when used
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    features = build_features(data.stream, data.y).astype(np.float64)
-    classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    classifier.fit(features[data.train], data.y[data.train])
-    scores: npt.NDArray[np.float64] = classifier.decision_function(features)
-    return scores
