@@ -20,11 +20,10 @@ from keat.events import EventStream
 
 Floats = npt.NDArray[np.float64]
 BINS = 256
+Of = Literal["timestamps", "counts"]
 
 
-def spectral_entropies(
-    events: EventStream, of: Literal["timestamps", "counts"] = "timestamps", fewest: int = 3
-) -> Floats:
+def spectral_entropies(events: EventStream, of: Of = "timestamps", fewest: int = 3) -> Floats:
     """H of every node with at least ``fewest`` events, in nats."""
     node = np.concatenate((events.src, events.dst))
     t = np.concatenate((events.t, events.t)).astype(np.float64)

@@ -11,6 +11,7 @@ from keat.report.charts import SERIES
 from keat.report.page import Section
 from keat.report.svg import Line, chart, legend
 
+MANY = 60  # epochs, of which points would make a thick line
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
@@ -42,16 +43,17 @@ def curves_section(runs: Mapping[str, Path], metric: str) -> Section | None:
     best = [f"{name}: epoch {_best(epochs)} of {len(epochs)}" for name, epochs in histories.items()]
     return Section(
         "How training went",
-        f"A point an epoch. The epoch with the best validation {metric} is kept: {'; '.join(best)}.",
+        f"Over epochs. The epoch with the best validation {metric} is kept: {'; '.join(best)}.",
         f'{key}<div class="panels wide">{figures}</div>',
     )
 
 
 def _panel(title: str, values: Mapping[str, list[float]], looks: Mapping[str, tuple[str, str]]) -> str:
-    lines = [Line(y, looks[name][0], dash=looks[name][1], dots=True) for name, y in values.items()]
+    longest = max(len(y) for y in values.values())
+    dots = longest <= MANY
+    lines = [Line(y, looks[name][0], dash=looks[name][1], dots=dots) for name, y in values.items()]
     every = [value for y in values.values() for value in y]
     room = 0.04 * (max(every) - min(every)) or 0.01
-    longest = max(len(y) for y in values.values())
     ticks = [(k, str(k + 1)) for k in range(0, longest, max(1, -(-longest // 8)))]
     return chart(title, lines, ticks, min(every) - room, max(every) + room, f"{title} over epochs")
 

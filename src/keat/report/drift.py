@@ -19,33 +19,44 @@ from keat.report.tables import Table
 
 TICKS = {"1 s": 1, "1 min": 60, "1 h": 3600, "1 day": 86_400, "1 month": 2_629_746, "1 year": 31_556_952}
 BINS = 60
+TICK_SHARE = 0.16  # of the axis, that the name of a tick takes
 STYLES = {"train": (BLUE, ""), "val": (ORANGE, "6 3"), "test": (GREEN, "2 3")}
 
 
 @dataclass(frozen=True, slots=True)
 class GapShares:
-    """Shares of gaps in bins that are equal on a logarithmic scale, in seconds, for each split."""
+    """Shares of gaps in bins that are equal on a logarithmic scale, in seconds, for each split. Gaps of 0
+    have no place there and are told apart."""
 
     edges: npt.NDArray[np.float64]
     shares: dict[str, npt.NDArray[np.float64]]
+    none: dict[str, float]  # share of gaps that are 0
     sigma: float  # seconds
 
     @property
     def ticks(self) -> dict[str, float]:
-        """Round times within the bins, by name."""
-        return {name: at for name, at in TICKS.items() if self.edges[0] <= at <= self.edges[-1]}
+        """Round times within the bins, by name, as far as their names do not run into each other."""
+        apart = (self.edges[-1] / self.edges[0]) ** TICK_SHARE
+        chosen: dict[str, float] = {}
+        for name, at in TICKS.items():
+            clear = all(at >= before * apart for before in chosen.values())
+            if clear and self.edges[0] <= at <= self.edges[-1]:
+                chosen[name] = at
+        return chosen
 
 
 def gap_shares(data: Dataset) -> GapShares:
     scale = SECONDS_PER[data.stream.unit]
     gaps = {name: gaps_of(data.part(name)) * scale for name in Splits._fields}
-    largest = max((values.max(initial=1.0) for values in gaps.values()), default=1.0)
-    edges = np.geomspace(min(1.0, scale), largest + 1.0, BINS)
-    shares = {
-        name: np.histogram(np.maximum(values, edges[0]), bins=edges)[0] / max(len(values), 1)
-        for name, values in gaps.items()
-    }
-    return GapShares(edges, shares, data.sigma() * scale)
+    positive = np.concatenate([values[values > 0] for values in gaps.values()])
+    smallest, largest = (positive.min(), positive.max()) if len(positive) else (scale, scale)
+    edges = np.geomspace(smallest * 0.999, largest * 1.001, BINS)
+    return GapShares(
+        edges,
+        {name: np.histogram(values, bins=edges)[0] / max(len(values), 1) for name, values in gaps.items()},
+        {name: float(np.mean(values == 0)) if len(values) else 0.0 for name, values in gaps.items()},
+        data.sigma() * scale,
+    )
 
 
 def drift_section(datasets: Mapping[str, Dataset]) -> Section:

@@ -59,7 +59,8 @@ def gap_curves(axes: Axes, data: Dataset) -> None:
     """p(Δt): density of log gaps between consecutive events of a node, by split, with σ."""
     found = gap_shares(data)
     for (name, shares), colour in zip(found.shares.items(), (BLUE, ORANGE, GREEN), strict=True):
-        axes.stairs(shares, found.edges, color=colour, label=name, linewidth=1.4)
+        label = name + (f", {found.none[name]:.0%} at once" if found.none[name] >= 0.005 else "")
+        axes.stairs(shares, found.edges, color=colour, label=label, linewidth=1.4)
     axes.axvline(found.sigma, color="0.35", linestyle="--", linewidth=1)
     axes.annotate(
         "σ", (found.sigma, 1), xycoords=("data", "axes fraction"), xytext=(3, -12), textcoords="offset points"
