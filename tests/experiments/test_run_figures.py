@@ -158,3 +158,22 @@ def test_whole_graphs(tmp_path: Path) -> None:
     assert fingerprint_of(str(tmp_path / "a.npz")) != fingerprint_of(str(tmp_path / "b.npz"))
     with pytest.raises(UnknownNameError, match="degree"):
         run_jobs([replace(jobs[0], model="degre")], Ledger(tmp_path / "l"), tmp_path, told=said.append)
+
+
+def test_runs_are_scored_as_released_beside_the_sound_way(folder: Path) -> None:
+    recipe = small("table-released")
+    recipe = replace(recipe, arms=recipe.arms[:2])
+    result, lines, _ = draw(recipe, folder, seeds=2)
+    sound = np.mean([line["test"]["200"]["mrr"] for line in lines if line["config"]["kernel"] == "laplacian"])
+    assert [(row["model"], row["evaluation"]) for row in result["rows"]] == [
+        (label, way)
+        for label in ("TGN, Δ neighbor", "Laplacian, Δ neighbor")
+        for way in ("sound", "as released")
+    ]
+    plain, plain_released, keat, keat_released = result["rows"]
+    assert keat["test mrr"].startswith(f"{sound:.4f}")
+    assert keat["test mrr"] != keat_released["test mrr"]
+    assert plain["difference, paired"] == plain_released["difference, paired"] == ""
+    assert keat["difference, paired"].endswith("] vs TGN, Δ neighbor")
+    _, _, said = draw(recipe, folder, seeds=2)
+    assert sum("4 of 4 runs are in" in text for text in said) == 2  # neither is run again

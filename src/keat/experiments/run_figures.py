@@ -1,4 +1,4 @@
-"""Figures of trained runs, by the names of their recipes."""
+"""Figures of trained runs, and what else is asked of them, by the names of their recipes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from keat.experiments.attention_figures import draw_blurring, draw_neighbors
 from keat.experiments.drawing import Drawing
 from keat.experiments.hits_figure import draw_hits
+from keat.experiments.released_table import draw_released
 from keat.experiments.tables import table_of
 from keat.report.figures import COLOURS, grid, saved
 from keat.report.plots import pyplot
@@ -41,4 +42,5 @@ FIGURES: dict[str, Callable[[Drawing], dict[str, Any]]] = {
     "figure-width": draw_widths,
     "figure-blurring": draw_blurring,
     "figure-neighbors": draw_neighbors,
+    "table-released": draw_released,
 }
