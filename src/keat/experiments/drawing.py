@@ -7,7 +7,7 @@ from pathlib import Path
 
 from keat.experiments.ledger import Ledger
 from keat.experiments.recipe import Recipe
-from keat.experiments.runner import Engine, Told
+from keat.experiments.runner import Engine, Told, Work, run_jobs
 from keat.experiments.tables import Lines
 
 
@@ -27,3 +27,18 @@ class Drawing:
     @property
     def datasets(self) -> list[str]:
         return list(dict.fromkeys(job.data for job, _ in self.results))
+
+    def ask(self, work: Work, suffix: str) -> Lines:
+        """More of every run than a table has: asked once, kept in the ledger under names with a suffix."""
+        jobs = [job for job, _ in self.results]
+        lines = run_jobs(
+            jobs,
+            self.ledger,
+            self.scratch,
+            parallel=self.parallel,
+            engine=self.engine,
+            told=self.told,
+            work=work,
+            suffix=suffix,
+        )
+        return list(zip(jobs, lines, strict=True))

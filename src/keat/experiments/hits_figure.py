@@ -13,7 +13,7 @@ import torch
 
 from keat.experiments.drawing import Drawing
 from keat.experiments.job import Job
-from keat.experiments.runner import line_of, run_jobs, task_of, trained_run, usual_refresh
+from keat.experiments.runner import line_of, task_of, trained_run, usual_refresh
 from keat.experiments.sources import open_source
 from keat.experiments.statistics import spread
 from keat.experiments.tables import lines_of
@@ -30,18 +30,7 @@ SUFFIX = "-hits"  # of the names of such lines
 
 def draw_hits(drawing: Drawing) -> dict[str, Any]:
     """Validation and test, mean over seeds; the band is one standard deviation."""
-    jobs = [job for job, _ in drawing.results]
-    lines = run_jobs(
-        jobs,
-        drawing.ledger,
-        drawing.scratch,
-        parallel=drawing.parallel,
-        engine=drawing.engine,
-        told=drawing.told,
-        work=run_hits,
-        suffix=SUFFIX,
-    )
-    found = list(zip(jobs, lines, strict=True))
+    found = drawing.ask(run_hits, SUFFIX)
     plt = pyplot()
     figure, axes = grid(plt, 2 * len(drawing.datasets), columns=2)
     panels = [(data, split) for data in drawing.datasets for split in ("val", "test")]

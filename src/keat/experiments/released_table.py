@@ -12,7 +12,7 @@ from keat.experiments.as_released import evaluate_as_released
 from keat.experiments.drawing import Drawing
 from keat.experiments.job import Job
 from keat.experiments.recipe import Arm
-from keat.experiments.runner import line_of, run_jobs, task_of, trained_run, usual_refresh
+from keat.experiments.runner import line_of, task_of, trained_run, usual_refresh
 from keat.experiments.sources import open_source
 from keat.experiments.statistics import paired_difference, spread
 from keat.experiments.tables import Lines, lines_of
@@ -26,18 +26,7 @@ WAYS = ("sound", "as released")
 
 def draw_released(drawing: Drawing) -> dict[str, Any]:
     """A row for each arm and way to evaluate; the picture has the difference of every seed."""
-    jobs = [job for job, _ in drawing.results]
-    lines = run_jobs(
-        jobs,
-        drawing.ledger,
-        drawing.scratch,
-        parallel=drawing.parallel,
-        engine=drawing.engine,
-        told=drawing.told,
-        work=run_released,
-        suffix=SUFFIX,
-    )
-    scored = {"sound": drawing.results, "as released": list(zip(jobs, lines, strict=True))}
+    scored = {"sound": drawing.results, "as released": drawing.ask(run_released, SUFFIX)}
     plt = pyplot()
     figure, axes = grid(plt, len(drawing.datasets))
     rows = []

@@ -32,6 +32,7 @@ from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.script import TGB_BATCH
+from keat.training.checkpoint import read_description
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.runs import best_epoch, configuration, evaluate_run, train_run
 
@@ -111,7 +112,10 @@ def trained_run(job: Job, data: Dataset, scratch: Path) -> Path:
     folder = run_folder(job, scratch, data)
     config = configuration(job.model, **job.config)
     resume = (folder / "run.json").exists()
-    train_run(job.model, data, folder, config, job.fitting(), task=task_of(job, data, "val"), resume=resume)
+    name = (
+        read_description(folder)["model"] if resume else job.model
+    )  # `keat-tgn` in one table, `tgn` in another
+    train_run(name, data, folder, config, job.fitting(), task=task_of(job, data, "val"), resume=resume)
     return folder
 
 
