@@ -164,7 +164,8 @@ def test_runs_are_scored_as_released_beside_the_sound_way(folder: Path) -> None:
     recipe = small("table-released")
     recipe = replace(recipe, arms=recipe.arms[:2])
     result, lines, _ = draw(recipe, folder, seeds=2)
-    sound = np.mean([line["test"]["200"]["mrr"] for line in lines if line["config"]["kernel"] == "laplacian"])
+    kernelized = [line for line in lines if line["config_full"]["kernel"] == "laplacian"]
+    sound = np.mean([line["test"]["200"]["mrr"] for line in kernelized])
     assert [(row["model"], row["evaluation"]) for row in result["rows"]] == [
         (label, way)
         for label in ("TGN, Δ neighbor", "Laplacian, Δ neighbor")
