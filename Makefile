@@ -26,7 +26,7 @@ check: $(READY)  ## Style and types
 	@$(BIN)/mypy
 
 test: check  ## Style, types and all tests with coverage
-	@$(BIN)/python -m pytest --cov --cov-report=term
+	@$(BIN)/python -m pytest --numprocesses auto --dist loadfile --cov --cov-report=term
 
 bench: $(READY)  ## The quick version of every benchmark
 	@$(BIN)/python -m benchmarks.read_parquet --quick
