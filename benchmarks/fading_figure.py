@@ -13,23 +13,40 @@ import numpy as np
 from matplotlib.axes import Axes
 
 DAY = 86_400.0
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#7A7A7A"  # told apart by colour-blind readers too
-MARKS = {"cosine-geometric": (BLUE, "o"), "cosine": (ORANGE, "s")}
+BLUE, ORANGE, GREEN, GREY = (
+    "#0072B2",
+    "#D55E00",
+    "#009E73",
+    "#7A7A7A",
+)  # told apart by colour-blind readers too
+KERNELS = {
+    "laplacian": "Laplacian",
+    "rbf": "RBF",
+    "mlp": "MLP",
+    "learnable": "learnable",
+    "gated": "gated",
+    "planted": "Laplacian,\nplanted width",
+}
+MARKS = {  # (past payments attended to, time encoding): colour, mark, how far from the row's middle
+    (1, "cosine-geometric"): (GREEN, "^", -0.25),
+    (5, "cosine-geometric"): (BLUE, "o", 0.0),
+    (5, "cosine"): (ORANGE, "s", 0.25),
+}
 
 
 def draw(lines: list[dict[str, Any]], path: Path) -> None:
-    worlds = list(dict.fromkeys(line["world"] for line in lines if line["encoder"] == "cosine"))
+    worlds = list(dict.fromkeys(line["world"] for line in lines if line["neighbors"] == 5))
     figure, axes = plt.subplots(
         1, len(worlds) + 1, figsize=(3.1 * (len(worlds) + 1), 3.6), layout="constrained"
     )
     for place, world in zip(axes, worlds, strict=False):
         _gains(place, [line for line in lines if line["world"] == world], world)
-    shared = max(abs(value) for place in axes[: len(worlds)] for value in place.get_xlim())
+    limits = [place.get_xlim() for place in axes[: len(worlds)]]
     for place in axes[: len(worlds)]:
-        place.set_xlim(-shared, shared)
+        place.set_xlim(min(low for low, _ in limits) - 0.01, max(high for _, high in limits) + 0.01)
     for place in axes[1 : len(worlds)]:
         place.set_yticklabels([])
-    axes[0].legend(title="time encoding", fontsize=8, title_fontsize=8, loc="lower right")
+    axes[len(worlds) - 1].legend(fontsize=8, loc="center right")
     _half_lives(axes[-1], lines)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
@@ -38,25 +55,26 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
 
 def _gains(axes: Axes, lines: list[dict[str, Any]], world: str) -> None:
     """AUC minus the plain model's of the same seed: a dot a seed, a bar for their mean."""
-    kernels = [kernel for kernel in dict.fromkeys(line["kernel"] for line in lines) if kernel != "identity"]
-    auc = {(line["encoder"], line["kernel"], line["seed"]): line["test"]["auc"] for line in lines}
-    for encoder, (colour, mark) in MARKS.items():
-        shift = 0.14 if encoder == "cosine" else -0.14
-        for row, kernel in enumerate(kernels):
+    auc = {
+        (line["neighbors"], line["encoder"], line["kernel"], line["seed"]): line["test"]["auc"]
+        for line in lines
+    }
+    for (number, encoder), (colour, mark, shift) in MARKS.items():
+        plain = {key[3]: value for key, value in auc.items() if key[:3] == (number, encoder, "identity")}
+        for row, kernel in enumerate(KERNELS):
             gains = [
-                auc[encoder, kernel, seed] - plain
-                for (e, k, seed), plain in auc.items()
-                if (e, k) == (encoder, "identity") and (encoder, kernel, seed) in auc
+                auc[number, encoder, kernel, seed] - before
+                for seed, before in plain.items()
+                if (number, encoder, kernel, seed) in auc
             ]
             if gains:
-                label = f"{encoder}" if row == 0 else None
-                axes.plot(
-                    gains, [row + shift] * len(gains), mark, color=colour, ms=4.5, alpha=0.75, label=label
-                )
+                label = f"last {number}, {encoder}" if row == 0 else None
+                axes.plot(gains, [row + shift] * len(gains), mark, color=colour, ms=4, alpha=0.7, label=label)
                 mean = float(np.mean(gains))
                 axes.plot([mean, mean], [row + shift - 0.12, row + shift + 0.12], color=colour, lw=2)
     axes.axvline(0, color=GREY, lw=0.8)
-    axes.set_yticks(range(len(kernels)), ["planted width" if k == "planted" else k for k in kernels])
+    axes.set_yticks(range(len(KERNELS)), list(KERNELS.values()))
+    axes.set_ylim(-0.6, len(KERNELS) - 0.4)
     axes.invert_yaxis()
     axes.set_title(f"evidence {world}", fontsize=10)
     axes.set_xlabel("AUC minus the plain model's", fontsize=9)
@@ -66,7 +84,7 @@ def _gains(axes: Axes, lines: list[dict[str, Any]], world: str) -> None:
 def _half_lives(axes: Axes, lines: list[dict[str, Any]]) -> None:
     """Learned against planted, a dot a head; σ, where learning starts, as a dash."""
     for line in lines:
-        if line["half_lives"] is None or not line["half_life"] or line["encoder"] != "cosine-geometric":
+        if line["half_lives"] is None or not line["half_life"] or line["neighbors"] != 1:
             continue
         planted = line["half_life"] / DAY
         axes.plot(

@@ -48,17 +48,21 @@ def shown(table: Mapping[str, Any]) -> Table:
     columns = ["model", "seeds", f"val {metric}", f"test {metric}", *(_heading(other) for other in also)]
     paired = any(row["difference"] for row in rows)
     columns += ["difference in test, paired"] if paired else []
+    samples = {row["sample"] for row in rows}
+    of_all = samples.pop() if len(samples) == 1 else None  # said once
     body: list[list[str]] = []
     for row in rows:
         difference = row["difference"] or ""
-        label = row["label"] + (f" ({row['sample']:,} positives)" if row["sample"] else "")
+        own = row["sample"] if row["sample"] != of_all else None
+        label = row["label"] + (f" ({own:,} positives)" if own else "")
         cells = [label, str(row["seeds"]), row["val"], row["test"], *row["also"].values()]
         cells += [Strong(difference) if row["clear"] else difference] if paired else []
         body.append([*cells, *(row["beside"].get(column, "") for column in beside)])
     for row in others:
         nothing = [""] * (len(columns) - 1)
         body.append([row["label"], *nothing, *(row["beside"].get(column, "") for column in beside)])
-    return Table(f"{table['title']}: {table['data']}", [*columns, *beside], body, table["about"])
+    title = f"{table['title']}: {table['data']}" + (f", {of_all:,} positives" if of_all else "")
+    return Table(title, [*columns, *beside], body, table["about"])
 
 
 def markdown(table: Mapping[str, Any]) -> str:
