@@ -28,9 +28,10 @@ KERNELS = {
     "planted": "Laplacian,\nplanted width",
 }
 MARKS = {  # (past payments attended to, time encoding): colour, mark, how far from the row's middle
-    (1, "cosine-geometric"): (GREEN, "^", -0.25),
-    (5, "cosine-geometric"): (BLUE, "o", 0.0),
-    (5, "cosine"): (ORANGE, "s", 0.25),
+    (1, "cosine-geometric"): (GREEN, "^", -0.3),
+    (5, "cosine-geometric"): (BLUE, "o", -0.1),
+    (5, "cosine"): (ORANGE, "s", 0.1),
+    (5, "lete"): (PINK, "D", 0.3),
 }
 
 
@@ -71,7 +72,7 @@ def _gains(axes: Axes, lines: list[dict[str, Any]], world: str) -> None:
                 label = f"last {number}, {encoder}" if row == 0 else None
                 axes.plot(gains, [row + shift] * len(gains), mark, color=colour, ms=4, alpha=0.7, label=label)
                 mean = float(np.mean(gains))
-                axes.plot([mean, mean], [row + shift - 0.12, row + shift + 0.12], color=colour, lw=2)
+                axes.plot([mean, mean], [row + shift - 0.1, row + shift + 0.1], color=colour, lw=2)
     axes.axvline(0, color=GREY, lw=0.8)
     axes.set_yticks(range(len(KERNELS)), list(KERNELS.values()))
     axes.set_ylim(-0.6, len(KERNELS) - 0.4)

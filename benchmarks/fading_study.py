@@ -35,7 +35,7 @@ from keat.training.runs import configuration, evaluate_run, open_run, train_run
 
 FADES = "fades in a day"
 WORLDS = {FADES: DAY, "lasts": math.inf, "means nothing": 0.0}
-ENCODERS = ("cosine-geometric", "cosine")
+ENCODERS = ("cosine-geometric", "cosine")  # and "lete", which has steps that last, for some kernels
 KERNELS = ("identity", "laplacian", "rbf", "mlp", "learnable", "gated", "planted")
 OTHER_HALF_LIVES = {"fades in 6 hours": DAY / 4, "fades in 4 days": 4 * DAY}  # for the learned width
 FIT = {"epochs": 10, "patience": 10, "lr": 3e-3}
@@ -50,6 +50,8 @@ def cells(seeds: int) -> Iterator[dict[str, Any]]:
             for world, kernel in product(WORLDS, KERNELS):
                 if kernel != "planted" or world == FADES:
                     yield _cell(world, encoder, kernel, neighbors, seed)
+        for world, kernel in product(WORLDS, ("identity", "laplacian", "learnable")):
+            yield _cell(world, "lete", kernel, 5, seed)
         for world, kernel in product(OTHER_HALF_LIVES, ("identity", "laplacian", "learnable")):
             yield _cell(world, ENCODERS[0], kernel, 1, seed)
 

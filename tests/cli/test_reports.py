@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command import ORDERS, keat, write_orders
 from small_plan import small_plan
+
+from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
 
 
 class Opened:
@@ -110,6 +113,35 @@ def test_node_tasks_have_one_too(tmp_path: Path) -> None:
     assert f"| moving-average | {value['beside']['moving-average']['ndcg@10']:.4f} |" in text
     page = (run / "report.html").read_text(encoding="utf-8")
     assert "What it looked at" not in page
+
+
+@pytest.mark.parametrize("model", ["gearsage", "keat-gearsage"])
+def test_a_whole_graph_has_one_too(model: str, browser: Any, tmp_path: Path) -> None:
+    graph, run = tmp_path / "graph.npz", tmp_path / "run"
+    write_dgraphfin(graph, 400, 600, seed=1, config=ContactsConfig(fraud_share=0.3))
+    arguments = ("train", model, graph, "--epochs", "2", "--out", run)
+    value = keat(*arguments, "--json").json
+    assert value["report"] == str(run / "report.html")
+    assert list(value["beside"]) == ["degree", "logistic"]
+    page = Opened(browser, run / "report.html", viewport={"width": 360, "height": 800})
+    rows = page.rows()
+    for name, metrics in {model: value["test"], **value["beside"]}.items():
+        assert [name, *(f"{number:.4f}" for number in metrics.values())] in rows
+    with np.load(graph) as arrays:
+        y = arrays["y"][arrays["test_mask"]]
+    assert ["test", f"{len(y)}", f"{(y == 1).sum()}", f"{100 * (y == 1).mean():.1f} %"] in rows
+    assert f"{value['val']['auc']:.4f}" in page.tab.inner_text(".tiles")
+    assert "seed 1 · " in page.tab.inner_text(".facts")
+    fades = model == "keat-gearsage"
+    assert page.tab.locator("svg[role=img]").count() == 3 + fades  # results, loss, validation, ψ
+    assert ("How evidence fades" in page.tab.inner_text("body")) == fades
+    assert page.tab.evaluate("document.documentElement.scrollWidth") <= 360
+    page.assert_quiet()
+    text = (run / "report.md").read_text(encoding="utf-8")
+    assert f"| logistic | {value['beside']['logistic']['auc']:.4f} |" in text
+    said = keat(*arguments, "--resume").out.splitlines()
+    assert said[-1] == f"The report: {run / 'report.html'}"
+    assert any(line.startswith("  test of degree, beside it: auc ") for line in said)
 
 
 def test_reproducing_ends_with_a_report(browser: Any, tmp_path: Path) -> None:

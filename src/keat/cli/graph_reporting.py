@@ -31,12 +31,13 @@ def graph_report(
     about = {"dataset": stream.name, "split": "test", "task": run["task"], "events": len(data.test)}
     baselines = "; ".join(f"{other} {what}" for other, what in GRAPH_BASELINES.items())
     story, tiles = beside_others(name, folder, result, "baseline")
+    frauds = int((data.y[data.test] == 1).sum())
     report = Report(
         title=f"{name} on {stream.name}",
-        eyebrow=f"keat train · labels of a whole graph · {run['task']}",
+        eyebrow="keat train · labels of a whole graph",
         facts=f"{_facts(data, model.sigma)} · {settings(run)} · {machine(device)}",
         tiles=tiles,
-        story=story,
+        story=f"{story} Of the {len(data.test):,} test nodes {frauds:,} are frauds.",
         sections=present(
             results_section(
                 [scored(name, about, result)],
@@ -74,9 +75,9 @@ def _labels_section(data: DGraphFin) -> Section:
     for part in get_args(Part):
         y = data.y[labelled_nodes(data, part)]
         frauds = int((y == 1).sum())
-        rows.append([part, f"{len(y):,}", f"{frauds:,}", f"{frauds / len(y):.2%}"])
+        rows.append([part, f"{len(y):,}", f"{frauds:,}", f"{100 * frauds / len(y):.1f} %"])
     return Section(
         "What was labelled",
         "Labels are split, not time: every edge is input. Training sees the labels of its own part only.",
-        tables=[Table("Labelled nodes", ["part", "nodes", "frauds", "share"], rows)],
+        tables=[Table("Labelled nodes", ["part", "nodes", "frauds", "share of frauds"], rows)],
     )

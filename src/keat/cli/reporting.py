@@ -129,7 +129,8 @@ def beside_others(
         )
         tiles.append((f"{others[best]:.4f}", f"test {headline} of {best}, the best {kind}"))
     seconds = sum(epoch["train_seconds"] + epoch["val_seconds"] for epoch in epochs)
-    spent = f"epoch{'s' * (len(epochs) != 1)} in {humanize(max(seconds, 1), 's')}"
+    most = read_description(folder)["limits"]["epochs"]
+    spent = f"of at most {most} epoch{'s' * (most != 1)}, in {humanize(max(seconds, 1), 's')}"
     return story, [*tiles, (f"{len(epochs)}", spent)]
 
 
@@ -187,8 +188,11 @@ def _facts(data: Dataset) -> str:
 def settings(run: Mapping[str, Any]) -> str:
     """What was chosen of the model and its training, in a few words."""
     config, fit = run["config"], run["fit"]
+    unused = {"width"} if config.get("kernel") == "identity" else set()
     chosen = [
-        f"{name.replace('_', ' ')} {config[name]}" for name in SHOWN if config.get(name, "none") != "none"
+        f"{name.replace('_', ' ')} {config[name]}"
+        for name in SHOWN
+        if name not in unused and config.get(name, "none") != "none"
     ]
     return ", ".join([*chosen, f"learning rate {fit['lr']:g}", f"seed {fit['seed']}"])
 

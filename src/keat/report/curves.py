@@ -9,7 +9,7 @@ from typing import Any
 
 from keat.report.charts import SERIES
 from keat.report.page import Section
-from keat.report.svg import Line, chart, legend
+from keat.report.svg import Line, chart, legend, round_steps
 
 MANY = 60  # epochs, of which points would make a thick line
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
@@ -30,31 +30,45 @@ def curves_section(runs: Mapping[str, Path], metric: str) -> Section | None:
     if not histories:
         return None
     looks = dict(zip(histories, ((SERIES[k % 6], DASHES[k // 6 % 4]) for k in range(99)), strict=False))
-    panels = [_panel("training loss", {n: [e["loss"] for e in h] for n, h in histories.items()}, looks)]
+    kept = {name: _best(epochs) for name, epochs in histories.items()}
+    losses = {name: [epoch["loss"] for epoch in epochs] for name, epochs in histories.items()}
+    panels = [_panel("training loss", losses, looks, kept)]
     validated = {
         name: [epoch["val"][metric] for epoch in epochs]
         for name, epochs in histories.items()
         if all(epoch["val"] for epoch in epochs)
     }
     if validated:
-        panels.append(_panel(f"validation {metric}", validated, looks))
+        panels.append(_panel(f"validation {metric}", validated, looks, kept))
     key = legend([Line([], colour, name, dash) for name, (colour, dash) in looks.items()])
     figures = "".join(f"<figure>{panel}</figure>" for panel in panels)
-    best = [f"{name}: epoch {_best(epochs)} of {len(epochs)}" for name, epochs in histories.items()]
+    best = [f"{name}: epoch {kept[name]} of {len(epochs)}" for name, epochs in histories.items()]
+    longest = max(len(epochs) for epochs in histories.values())
+    points = "A point an epoch." if longest <= MANY else "The point is the epoch that was kept."
     return Section(
         "How training went",
-        f"Over epochs. The epoch with the best validation {metric} is kept: {'; '.join(best)}.",
+        f"{points} What is kept is the best by validation {metric}: {'; '.join(best)}.",
         f'{key}<div class="panels wide">{figures}</div>',
     )
 
 
-def _panel(title: str, values: Mapping[str, list[float]], looks: Mapping[str, tuple[str, str]]) -> str:
+def _panel(
+    title: str,
+    values: Mapping[str, list[float]],
+    looks: Mapping[str, tuple[str, str]],
+    kept: Mapping[str, int],
+) -> str:
     longest = max(len(y) for y in values.values())
-    dots = longest <= MANY
-    lines = [Line(y, looks[name][0], dash=looks[name][1], dots=dots) for name, y in values.items()]
+    many = longest > MANY
+    lines = [
+        Line(y, looks[name][0], dash=looks[name][1], dots=not many, mark=kept[name] - 1 if many else None)
+        for name, y in values.items()
+    ]
     every = [value for y in values.values() for value in y]
     room = 0.04 * (max(every) - min(every)) or 0.01
-    ticks = [(k, str(k + 1)) for k in range(0, longest, max(1, -(-longest // 8)))]
+    every_few = range(1, longest + 1, -(-longest // 8))
+    named = [max(1, round(epoch)) for epoch in round_steps(longest)] if many else every_few
+    ticks = [(epoch - 1, str(epoch)) for epoch in named]
     return chart(title, lines, ticks, min(every) - room, max(every) + room, f"{title} over epochs")
 
 

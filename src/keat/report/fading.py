@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -12,7 +10,7 @@ from keat.events import humanize
 from keat.events.units import TimeUnit
 from keat.kernels import Kernel
 from keat.report.page import Section
-from keat.report.svg import BLUE, Line, chart
+from keat.report.svg import BLUE, Line, chart, round_steps
 from keat.report.tables import Table
 
 POINTS = 201
@@ -37,7 +35,7 @@ def fading_section(
     drawn = chart(
         f"ψ over age ({unit})",
         [Line(psi.tolist(), BLUE, mark=None if half is None else place(half))],
-        [(place(age), f"{age:,g}") for age in _round_steps(reach)],
+        [(place(age), f"{age:,g}") for age in round_steps(reach)],
         min(0.0, float(psi.min())),
         max(1.0, float(psi.max())),
         f"What is left of evidence by age, with the {name} kernel that was kept",
@@ -80,7 +78,7 @@ def _table(
     told = {int(age): share for share, age in zip(SHARES, reached, strict=True)}
     psi = psi_of(kernel, np.array(list(told)))
     rows = [
-        [share, humanize(age, unit), f"{left:.4f}"]
+        [share, humanize(age, unit) if age else "0", f"{left:.4f}"]
         for (age, share), left in zip(told.items(), psi, strict=True)
     ]
     caption = f"{_formula(kernel)}σ is {humanize(float(kernel.sigma), unit)}"
@@ -94,17 +92,10 @@ def _formula(kernel: Kernel) -> str:
     sums = kernel.exponentials()
     if sums is None or len(sums.constant) > 1:
         return ""
-    constant, sigma = float(sums.constant[0]), float(kernel.sigma)
+    constant, sigma = sums.constant[0].item(), float(kernel.sigma)
     terms = [f"{constant:.3g}"] if constant > 0 else []
     for weight, rate in zip(sums.weight[0].tolist(), sums.rate[0].tolist(), strict=True):
         factor = "" if weight == 1 else f"{weight:.3g} "
-        terms.append(f"{factor}exp(−Δ / {1 / (rate * sigma):.3g} σ)")
+        width = f"{1 / (rate * sigma):.3g} σ".removeprefix("1 ")
+        terms.append(f"{factor}exp(−Δ / {width})")
     return f"ψ(Δ) = {' + '.join(terms)}. "
-
-
-def _round_steps(reach: float) -> list[float]:
-    """0 and about four round numbers up to ``reach``."""
-    rough = reach / 4
-    size = 10 ** math.floor(math.log10(rough))
-    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
-    return [step * k for k in range(int(reach / step) + 1)]

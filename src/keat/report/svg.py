@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -113,6 +114,14 @@ def legend(lines: Sequence[Line]) -> str:
         for line in lines
     )
     return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def round_steps(reach: float) -> list[float]:
+    """0 and up to five round numbers in equal steps, for the ticks of an axis that ends at ``reach``."""
+    rough = reach / 5
+    size = 10 ** math.floor(math.log10(rough))
+    step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)
+    return [step * k for k in range(int(reach / step) + 1)]
 
 
 def _labels(lines: Sequence[Line], frame: Frame) -> list[str]:
