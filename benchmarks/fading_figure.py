@@ -13,7 +13,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 DAY = 86_400.0
-BLUE, ORANGE, GREEN, GREY = (
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # told apart by colour-blind readers too
+PINK, GREY = "#CC79A7", "#7A7A7A"
     "#0072B2",
     "#D55E00",
     "#009E73",
