@@ -15,11 +15,6 @@ from matplotlib.axes import Axes
 DAY = 86_400.0
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # told apart by colour-blind readers too
 PINK, GREY = "#CC79A7", "#7A7A7A"
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#7A7A7A",
-)  # told apart by colour-blind readers too
 KERNELS = {
     "laplacian": "Laplacian",
     "rbf": "RBF",
