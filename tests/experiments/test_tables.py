@@ -15,7 +15,7 @@ from keat.experiments.computed import COMPUTED
 from keat.experiments.graph_job import GRAPH_LABEL
 from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe, load_recipe, recipe_names
 from keat.experiments.statistics import paired_difference, spread
-from keat.experiments.tables import markdown, table_of
+from keat.experiments.tables import markdown, side_by_side, table_of
 from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import LINK_MODELS, NODE_MODELS
 from keat.training.fit import FitConfig
@@ -93,6 +93,21 @@ def test_an_arm_may_be_for_some_data_and_a_sample_of_it() -> None:
     text = markdown(table_of(plan, "d", [(job, result | {"sample": job.sample}) for job in jobs]))
     assert "| TGN |" in text
     assert "| DyGFormer (50 positives) |" in text
+
+
+def test_datasets_stand_side_by_side() -> None:
+    plan = recipe()
+    results = [(job, line_of(job.model, job.seed)) for job in plan.jobs({"d": "file", "e": "file"}, seeds=1)]
+    results = [(job, line) for job, line in results if (job.data, job.model) != ("e", "keat-tgn")]
+    tables = [table_of(plan, data, results) for data in ("d", "e")]
+    assert side_by_side(tables[:1]) == []
+    (table,) = side_by_side(tables)
+    assert table.columns == ["model", "d", "e"]
+    assert table.rows == [
+        ["EdgeBank", "0.4100", "0.4100"],
+        ["TGN", "0.5100", "0.5100"],
+        ["KEAT", "0.6100", ""],  # not run there
+    ]
 
 
 def test_a_table_pairs_arms_by_seed() -> None:

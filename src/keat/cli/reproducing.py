@@ -63,7 +63,7 @@ def reproduce_command(
     from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import load_recipe
     from keat.experiments.reporting import computed_report, recipe_report, tables_of
-    from keat.experiments.tables import shown
+    from keat.experiments.tables import shown, side_by_side
 
     sources = _sources(data or [])
     path = figure or Path("keat-out") / f"{Path(name).stem}.png"
@@ -84,7 +84,8 @@ def reproduce_command(
         found = plan.found(path)
         page = recipe_report(found, path.with_suffix(".html"), command_line())
         about = {"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": found.tables}
-        tables = [*map(shown, found.tables), *tables_of(recipe.title, found.drawn)]
+        tables = [*map(shown, found.tables), *side_by_side(found.tables)]
+        tables += tables_of(recipe.title, found.drawn)
         _show({**about, **found.drawn}, tables, page, json, markdown)
 
 

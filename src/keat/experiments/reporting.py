@@ -15,7 +15,7 @@ from keat.experiments.job import Job
 from keat.experiments.recipe import Recipe
 from keat.experiments.runner import run_folder
 from keat.experiments.sources import open_source
-from keat.experiments.tables import Lines, arm_of, shown
+from keat.experiments.tables import Lines, arm_of, shown, side_by_side
 from keat.explain.examples import attention_section, explain_style
 from keat.models.tgn import TGNConfig
 from keat.report.charts import Dots, dot_chart, dot_key
@@ -52,7 +52,10 @@ def recipe_report(found: Reproduced, path: Path, command: str = "") -> Path:
         ],
         story=_verdict(tables),
         sections=present(
-            _figure_section(recipe.title, found.drawn), *map(_table_section, tables), *_run_sections(found)
+            _figure_section(recipe.title, found.drawn),
+            *(Section("All datasets", "", "", [table]) for table in side_by_side(tables)),
+            *map(_table_section, tables),
+            *_run_sections(found),
         ),
         command=command,
         style=explain_style(),

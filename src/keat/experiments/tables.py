@@ -65,6 +65,17 @@ def shown(table: Mapping[str, Any]) -> Table:
     return Table(title, [*columns, *beside], body, table["about"])
 
 
+def side_by_side(tables: Sequence[Mapping[str, Any]]) -> list[Table]:
+    """Models by datasets, test split, where there is more than one dataset: the tables at a glance."""
+    if len(tables) < 2:
+        return []
+    found = {table["data"]: {row["label"]: row["test"] for row in table["rows"]} for table in tables}
+    labels = dict.fromkeys(label for rows in found.values() for label in rows)
+    body = [[label, *(rows.get(label, "") for rows in found.values())] for label in labels]
+    title = f"{tables[0]['title']}: test {tables[0]['metric']}, all datasets"
+    return [Table(title, ["model", *found], body)]
+
+
 def markdown(table: Mapping[str, Any]) -> str:
     return shown(table).markdown()
 
