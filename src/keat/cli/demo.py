@@ -11,7 +11,7 @@ import typer
 from keat.cli.console import err, out, print_json
 from keat.cli.evaluating import show_results
 from keat.cli.options import Json, at_least
-from keat.cli.training import TrainingBar
+from keat.cli.training_bar import TrainingBar
 from keat.errors import CacheError, MissingExtraError, Notice
 
 TRAINED: dict[str, dict[str, Any]] = {  # rates above the default: a demo has five epochs, not fifty
