@@ -170,7 +170,7 @@ def main() -> None:
     parser.add_argument("what", choices=["run", "show", "draw"])
     parser.add_argument("--ledger", type=Path, required=True)
     parser.add_argument("--scratch", type=Path, default=Path("runs/fading-study"))
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--out", type=Path, default=Path("fading.png"))
     arguments = parser.parse_args()
     if arguments.what == "run":
