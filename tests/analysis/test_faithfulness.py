@@ -22,7 +22,7 @@ def test_ends_are_shared() -> None:
     model = untrained(small())
     source, destination = pair(model)
     curves = deletion_curves(model, source, destination)
-    events = int(source.mask.sum() + destination.mask.sum())
+    events = len({int(event) for past in (source, destination) for event in past.hood.event[past.mask]})
     assert curves.random.shape == (40, events + 1)
     full = float(score(model, attend(model, source)[0], attend(model, destination)[0]))
     nothing = [past.keeping(torch.zeros_like(past.mask)) for past in (source, destination)]
@@ -33,18 +33,27 @@ def test_ends_are_shared() -> None:
 
 
 def test_one_step_by_hand() -> None:
+    """An event between the two ends has the attention of both, and goes from both at once."""
     model = untrained(small())
-    source, destination = pair(model)
-    alphas = [attend(model, past)[1].alpha[0].mean(dim=1) for past in (source, destination)]
-    top = int(torch.cat(alphas).argmax())
-    pasts = [source, destination]
-    side, slot = divmod(top, 5)
-    kept = torch.ones(1, 5, dtype=torch.bool)
-    kept[0, slot] = False
-    pasts[side] = pasts[side].keeping(kept)
-    by_hand = score(model, *(attend(model, past)[0] for past in pasts))
-    found = deletion_curves(model, source, destination)
+    last = payments().before("test")
+    pasts = [past_of(model, torch.tensor([int(end[-1])]), T) for end in (last.src, last.dst)]
+    total: dict[int, float] = {}
+    seen = 0
+    for past in pasts:
+        alpha = attend(model, past)[1].alpha[0].mean(dim=1)
+        for event, share in zip(
+            past.hood.event[past.mask].tolist(), alpha[past.mask[0]].tolist(), strict=True
+        ):
+            total[event] = total.get(event, 0.0) + share
+            seen += 1
+    assert len(total) < seen  # there is such an event, and being seen twice it is the most attended
+    top = max(total, key=lambda event: total[event])
+    without = [past.keeping(past.hood.event != top) for past in pasts]
+    assert all(int(now.mask.sum()) < int(past.mask.sum()) for now, past in zip(without, pasts, strict=True))
+    by_hand = score(model, *(attend(model, past)[0] for past in without))
+    found = deletion_curves(model, pasts[0], pasts[1])
     assert float(found.most_attended_first[1]) == pytest.approx(float(by_hand), abs=1e-5)
+    assert len(found.most_attended_first) == len(total) + 1
 
 
 def test_attention_that_matters_is_faithful() -> None:

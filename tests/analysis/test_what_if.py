@@ -13,10 +13,11 @@ from keat.analysis.what_if import (
     each_missing,
     each_older,
     past_of,
+    same_events,
     score,
 )
 from keat.models.contract import Queries
-from keat.models.tgn import TGNConfig
+from keat.models.tgn import TGN, TGNConfig
 from trained_runs import payments, small, untrained
 
 CONFIGS = [
@@ -103,13 +104,69 @@ def test_log_ratios_are_affine_in_psi() -> None:
     assert float(ratio[1]) == pytest.approx(float(ratio[0] + slope * (psi[1] - psi[0])), abs=1e-5)
 
 
-def test_older_and_missing() -> None:
+def test_missing() -> None:
     model = untrained(small())
     past = past_of(model, NODES[:1], TIMES[:1])
-    older = each_older(past, 259_200)
-    assert (older.psi_age - past.psi_age).equal(259_200 * torch.eye(5, dtype=torch.int64))
     alpha = attend(model, each_missing(past))[1].alpha
     assert (alpha.diagonal(dim1=0, dim2=1) == 0).all()
     torch.testing.assert_close(alpha.sum(dim=1), torch.ones(5, 2))
     forgotten = attend(model, past.keeping(torch.zeros_like(past.mask)))
     torch.testing.assert_close(forgotten[0], model.attention.lin_skip(past.hood.seeds).detach())
+
+
+def test_older_by_the_query_clock() -> None:
+    model = untrained(small(delta="query"))
+    past = past_of(model, NODES[:1], TIMES[:1])
+    older = each_older(model, past, 259_200)
+    assert (older.psi_age - past.psi_age).equal(259_200 * torch.eye(5, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("delta", ["neighbor", "query"])
+@pytest.mark.parametrize("shift", [600, 259_200])
+def test_one_event_has_one_answer(delta: str, shift: int) -> None:
+    """Had an event been older, or not attended to: the same as a model whose log says so, whose clocks are
+    read from that log, and which is asked about both ends anew."""
+    model = untrained(small(delta=delta))
+    source, destination = meeting_again()
+    nodes, t = torch.tensor([source, destination]), TIMES[:2]
+    pasts = [past_of(model, nodes[[side]], t[[side]]) for side in (0, 1)]
+    assert same_events(pasts[0], pasts[1]).any()  # else there is nothing to contradict
+
+    def asked() -> float:
+        with torch.no_grad():
+            z, _ = model.explain(nodes, t if delta == "query" else None)
+        return float(score(model, z[:1], z[1:]))
+
+    before, clocks_moved = asked(), 0
+    for own in pasts:
+        older = score(
+            model, *(attend(model, each_older(model, past, shift, event_of=own))[0] for past in pasts)
+        )
+        gone = score(model, *(attend(model, each_missing(past, event_of=own))[0] for past in pasts))
+        for k in torch.nonzero(own.mask[0])[:, 0].tolist():
+            event, ring, clocks = int(own.hood.event[0, k]), model.recent.ring, model.memory.last_update
+            model.log.t[event] -= shift
+            model.memory.last_update = clocks_of_the_log(model)
+            clocks_moved += int((clocks != model.memory.last_update).any())
+            assert asked() == pytest.approx(float(older[k]), abs=1e-5)
+            model.log.t[event] += shift
+            model.memory.last_update = clocks
+            model.recent.ring = torch.where(ring == event, -1, ring)
+            assert asked() == pytest.approx(float(gone[k]), abs=1e-5)
+            model.recent.ring = ring
+    assert clocks_moved > 0
+    assert asked() == before
+
+
+def meeting_again() -> tuple[int, int]:
+    """A pair that met among the last events of both."""
+    data = payments()
+    last = data.before("test")
+    return int(last.src[-1]), int(last.dst[-1])
+
+
+def clocks_of_the_log(model: TGN) -> torch.Tensor:
+    log, latest = model.log, torch.zeros_like(model.memory.last_update)
+    for ends in (log.src, log.dst):
+        latest.scatter_reduce_(0, ends[: log.length], log.t[: log.length], "amax")
+    return latest

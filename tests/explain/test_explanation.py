@@ -10,7 +10,7 @@ import pytest
 
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
-from keat.explain import Explanation, explain_pair
+from keat.explain import Explanation, Names, explain_pair
 from keat.explain.asking import Asker
 from keat.explain.replaying import moved_back, replay
 from keat.explain.wording import duration, moment
@@ -113,7 +113,7 @@ def test_sweeps_pass_through_what_happened() -> None:
 
 
 def test_older_is_a_point_of_the_sweep_with_phi_recomputed() -> None:
-    model = untrained(small())
+    model = untrained(small(delta="query"))
     src, dst, t = 3, int(payments().test.dst[0]), int(payments().test.t[0])
     x = explain_pair(model, src, dst, t, older=DAYS)
     k, g = 1, len(x.ages) - 5
@@ -133,6 +133,22 @@ def test_an_older_event_by_another_road() -> None:
     model.log.t[event] -= DAYS
     query = Queries(np.array([src], np.int32), np.array([t]), np.array([[dst]], np.int32))
     assert float(model.score(query)) == pytest.approx(n.score_if_older, abs=1e-5)
+
+
+@pytest.mark.parametrize("delta", ["neighbor", "query"])
+def test_an_event_of_both_ends_has_one_answer(delta: str) -> None:
+    last = payments().before("test")
+    pair = int(last.src[-1]), int(last.dst[-1])
+    names = Names(row_of=lambda *event: hash(event))
+    x = explain_pair(untrained(small(delta=delta)), *pair, int(payments().test.t[0]), older=DAYS, names=names)
+    first, second = ({n.row: (k, n) for k, n in enumerate(end.neighbors)} for end in x.ends)
+    assert first.keys() & second.keys()
+    for row in first.keys() & second.keys():
+        (k, mine), (j, theirs) = first[row], second[row]
+        assert mine.score_if_older == pytest.approx(theirs.score_if_older, abs=1e-6)
+        assert mine.score_without == pytest.approx(theirs.score_without, abs=1e-6)
+        swept = x.ends[1].recomputed_score[j]
+        assert x.ends[0].recomputed_score[k] == pytest.approx(swept, abs=1e-6)
 
 
 def test_a_replay_moves_the_event_and_nothing_else(folder: Path) -> None:

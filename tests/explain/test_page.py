@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from keat.analysis.what_if import all_at, attend, each_at, score
+from keat.analysis.what_if import all_at, attend, each_at, same_events, score
 from keat.explain import Explanation, Names, explain_pair
 from keat.explain.page import counterfactual, page, write_page
 from keat.models.tgn import TGN, TGNConfig
@@ -23,25 +23,22 @@ CONFIGS = [
 
 
 def explained(config: TGNConfig) -> tuple[TGN, Explanation]:
+    """A pair that met before, so that an event is in both lists."""
     model = untrained(config)
-    event = payments().test
+    last, t = payments().before("test"), int(payments().test.t[5])
     names = Names(label=lambda node: f"<em>&{node}", dataset="payments", model="keat-tgn")
-    pair = int(event.src[5]), int(event.dst[5]), int(event.t[5])
-    return model, explain_pair(model, *pair, older=259_200, names=names, rank=(3.0, 115))
+    pair = int(last.src[-1]), int(last.dst[-1])
+    return model, explain_pair(model, *pair, t, older=259_200, names=names, rank=(3.0, 115))
 
 
 def whatif(model: TGN, x: Explanation, side: int, event: int, place: int, phi: bool) -> tuple[float, Any]:
     """Score and mean attention of both ends when an event (-1: all) has the age at a place of the sweep."""
-    ages = torch.tensor([x.ages[place]])
+    ages, own = torch.tensor([x.ages[place]]), x.ends[side].past
     found = []
-    for s, end in enumerate(x.ends):
-        past = end.past
-        if s == side:
-            past = (
-                all_at(past, ages, recompute_phi=phi) if event < 0 else each_at(past, ages, recompute_phi=phi)
-            )
-        z, attention = attend(model, past)
-        row = max(event, 0) if s == side else 0
+    for end in x.ends:
+        change = all_at if event < 0 else each_at
+        z, attention = attend(model, change(end.past, ages, recompute_phi=phi, event_of=own))
+        row = max(event, 0)
         found.append((z[row : row + 1], attention.alpha[row].mean(dim=1)[: len(end.neighbors)].tolist()))
     return float(score(model, found[0][0], found[1][0])), [alphas for _, alphas in found]
 
@@ -49,6 +46,7 @@ def whatif(model: TGN, x: Explanation, side: int, event: int, place: int, phi: b
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda c: f"{c.kernel}-{c.delta}-{c.modulate}")
 def test_the_slider_gives_the_models_numbers(config: TGNConfig, browser: Any, tmp_path: Path) -> None:
     model, x = explained(config)
+    assert same_events(x.ends[0].past, x.ends[1].past)[0].any()  # moved in both, below
     write_page(x, tmp_path / "page.html")
     tab = browser.new_page()
     complaints: list[str] = []

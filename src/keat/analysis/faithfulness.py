@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from keat.analysis.what_if import Past, attend, score
+from keat.analysis.what_if import Past, attend, same_events, score
 from keat.models.tgn import TGN
 
 RANDOM_ORDERS = 40
@@ -16,7 +16,8 @@ RANDOM_ORDERS = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DeletionCurves:
-    """The score of a pair with 0 … n of the n past events of both its ends taken away, (n + 1,) each."""
+    """The score of a pair with 0 … n of the n past events of its ends taken away, (n + 1,) each. An event
+    between the two is one event: it is taken away from both at once."""
 
     most_attended_first: Tensor
     least_attended_first: Tensor
@@ -46,25 +47,33 @@ def _area(curve: Tensor) -> Tensor:
 
 
 def deletion_curves(model: TGN, source: Past, destination: Past, seed: int = 0) -> DeletionCurves:
-    """Curves of one pair; ``source`` and ``destination`` have one row each."""
-    attention = [attend(model, past)[1].alpha[0].mean(dim=1) for past in (source, destination)]  # (K,) each
-    present = torch.cat((source.mask[0], destination.mask[0]))
-    slot = torch.nonzero(present)[:, 0]  # the n events, as positions in both ends' slots
-    by_attention = slot[torch.argsort(torch.cat(attention)[slot], descending=True, stable=True)]
+    """Curves of one pair; ``source`` and ``destination`` have one row each. The attention to an event is what
+    it has in both ends together."""
+    attention = torch.cat([attend(model, past)[1].alpha[0].mean(dim=1) for past in (source, destination)])
+    where = _distinct_events(source, destination)  # (n, slots of both ends)
+    by_attention = torch.argsort(where.to(attention.dtype) @ attention, descending=True, stable=True)
     draw = torch.Generator().manual_seed(seed)
-    shuffled = [slot[torch.randperm(len(slot), generator=draw)] for _ in range(RANDOM_ORDERS)]
+    shuffled = [torch.randperm(len(where), generator=draw) for _ in range(RANDOM_ORDERS)]
     orders = torch.stack([by_attention, by_attention.flip(0), *shuffled])  # (o, n)
-    curves = _scores_along(model, source, destination, orders)
+    curves = _scores_along(model, source, destination, where, orders)
     return DeletionCurves(curves[0], curves[1], curves[2:])
 
 
-def _scores_along(model: TGN, source: Past, destination: Past, orders: Tensor) -> Tensor:
+def _distinct_events(source: Past, destination: Past) -> Tensor:
+    """(n, slots of both ends) in which slots each of the n events is; the source's come first."""
+    pasts = (source, destination)
+    where = torch.cat([torch.cat([same_events(past, other) for other in pasts], dim=1) for past in pasts])
+    first = where & (where.cumsum(dim=1) == 1)  # an event is told once: in its first slot
+    return where[first.diagonal()]
+
+
+def _scores_along(model: TGN, source: Past, destination: Past, where: Tensor, orders: Tensor) -> Tensor:
     """Scores (o, n + 1) as the events of each order (o, n) are taken away one by one."""
-    slots = source.mask.shape[1] + destination.mask.shape[1]
-    rank = torch.full((len(orders), slots), orders.shape[1])  # when each slot goes; absent ones never matter
-    rank.scatter_(1, orders, torch.arange(orders.shape[1]).expand_as(orders))
-    gone = torch.arange(orders.shape[1] + 1)[:, None]
-    kept = (rank[:, None] >= gone).flatten(0, 1)  # (o·(n+1), slots)
+    events = orders.shape[1]
+    turn = torch.empty_like(orders)  # when each event goes
+    turn.scatter_(1, orders, torch.arange(events).expand_as(orders))
+    gone = turn[:, None] < torch.arange(events + 1)[:, None]  # (o, n + 1, n)
+    kept = (gone.flatten(0, 1).float() @ where.float()) == 0  # (o·(n+1), slots)
     ends = zip((source, destination), torch.split(kept, source.mask.shape[1], dim=1), strict=True)
     embedded = [attend(model, past.repeated(len(kept)).keeping(part))[0] for past, part in ends]
     return score(model, *embedded).view(len(orders), -1)

@@ -1,7 +1,8 @@
 """What TGN's attention would have been: other ages, or without some of the past events.
 
-Every answer comes from the model's own layers, asked with other ages or with a smaller mask; nothing is
-approximated. What stays as it was is memory: the state of the nodes, in which a past event also left a trace.
+Every answer comes from the model's own layers, asked with other ages or with a smaller mask. Two things stay
+as they were: memory, the state of the nodes, in which a past event also left a trace; and which events are
+looked at, though an event moved far enough back would have made way for another.
 """
 
 from __future__ import annotations
@@ -101,35 +102,72 @@ def score(model: TGN, source: Tensor, destination: Tensor) -> Tensor:
     return predictor.own(predictor.lin_src(source), predictor.lin_dst(destination)[:, None])[:, 0]
 
 
-def all_at(past: Past, ages: Tensor, *, recompute_phi: bool = False) -> Past:
-    """One node's past with *all* events given the same age, for each of G ages: G rows.
+def all_at(past: Past, ages: Tensor, *, recompute_phi: bool = False, event_of: Past | None = None) -> Past:
+    """One node's past with *all* events given the same age, for each of G ages: G rows. All are its own, or
+    those that are also events of the other end of a pair.
 
     With φ frozen this is the sweep of the paper's figure. It cannot show whether a model tells old from new,
     since no two events ever differ in age.
     """
+    which = same_events(event_of or past, past).any(dim=0)
     rows = past.repeated(len(ages))
-    return rows.at_ages(ages[:, None].expand_as(rows.psi_age), recompute_phi=recompute_phi)
+    return rows.at_ages(torch.where(which, ages[:, None], rows.psi_age), recompute_phi=recompute_phi)
 
 
-def each_at(past: Past, ages: Tensor, *, recompute_phi: bool = True) -> Past:
-    """One node's past with *one* event given another age, the others as they were, for each of K events and G
-    ages: K·G rows, event by event. With φ recomputed it is exactly what the model would have done."""
-    slots = past.psi_age.shape[1]
-    rows = past.repeated(slots * len(ages))
-    which = torch.arange(slots).repeat_interleave(len(ages))[:, None] == torch.arange(slots)
-    changed = torch.where(which, ages.repeat(slots)[:, None], rows.psi_age)
+def each_at(past: Past, ages: Tensor, *, recompute_phi: bool = True, event_of: Past | None = None) -> Past:
+    """A node's past with *one* event given another age, the others as they were, for each of K events and G
+    ages: K·G rows, event by event. The age is Δ, in the model's own clock.
+
+    The events are its own, or those of the other end of a pair: an event between the two is in both pasts,
+    and has another age in both.
+    """
+    which = same_events(event_of or past, past).repeat_interleave(len(ages), dim=0)
+    rows = past.repeated(len(which))
+    changed = torch.where(which, ages.repeat(len(which) // len(ages))[:, None], rows.psi_age)
     return rows.at_ages(changed, recompute_phi=recompute_phi)
 
 
-def each_older(past: Past, shift: int) -> Past:
-    """One node's past with one event ``shift`` older, for each of its K events: K rows."""
-    slots = past.psi_age.shape[1]
-    rows = past.repeated(slots)
-    older = rows.psi_age + shift * torch.eye(slots, dtype=torch.int64)
+def each_older(model: TGN, past: Past, shift: int, *, event_of: Past | None = None) -> Past:
+    """A node's past had one event happened ``shift`` earlier, for each of its K events, or of those of the
+    other end of a pair: K rows.
+
+    Where Δ is measured from a neighbour's last update and the event was that update, the neighbour's clock
+    goes back too: to the event's new time, or to the update before. Which events are looked at stays.
+    """
+    events = event_of or past
+    which = same_events(events, past)
+    rows = past.repeated(len(which))
+    older = rows.psi_age + shift * which
+    if model.config.delta == "neighbor":
+        older = older - torch.where(past.mask, _clocks_back(model, events, past, shift), 0)
     return rows.at_ages(older, recompute_phi=True)
 
 
-def each_missing(past: Past) -> Past:
-    """One node's past without one event, for each of its K events: K rows."""
-    slots = past.psi_age.shape[1]
-    return past.repeated(slots).keeping(~torch.eye(slots, dtype=torch.bool))
+def each_missing(past: Past, *, event_of: Past | None = None) -> Past:
+    """A node's past with one event masked, for each of its K events, or of those of the other end of a pair:
+    K rows. All ages stay as they were."""
+    which = same_events(event_of or past, past)
+    return past.repeated(len(which)).keeping(~which)
+
+
+def same_events(past: Past, other: Past) -> Tensor:
+    """(K, K') whether a slot of ``other`` is the event of a slot of ``past``; they have one row each."""
+    same = past.hood.event[0, :, None] == other.hood.event[0]
+    return same & past.mask[0, :, None] & other.mask[0]
+
+
+def _clocks_back(model: TGN, events: Past, past: Past, shift: int) -> Tensor:
+    """(K, K') how much earlier the last update of each neighbour in ``past`` would be, had an event of
+    ``events`` happened ``shift`` earlier."""
+    log, last_update = model.log, model.memory.last_update
+    back = torch.zeros(events.mask.shape[1], past.mask.shape[1], dtype=torch.int64)
+    for k in torch.nonzero(events.mask[0])[:, 0].tolist():
+        event = events.hood.event[0, k]
+        for node in {int(log.src[event]), int(log.dst[event])}:
+            if log.t[event] < last_update[node]:
+                continue
+            known = model.recent.of(torch.tensor([node]))[0]
+            before = log.t[known[(known >= 0) & (known != event)]]  # the update before is among the last K
+            gap = int(last_update[node] - before.max()) if len(before) else shift
+            back[k, past.node[0] == node] = min(gap, shift)
+    return back

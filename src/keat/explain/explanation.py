@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from keat.analysis.faithfulness import DeletionCurves, deletion_curves
-from keat.analysis.what_if import Past, all_at, attend, each_at, each_missing, each_older, past_of, score
+from keat.analysis.what_if import Past, attend, past_of, score
 from keat.errors import InputError
+from keat.explain.ends import End, Neighbor, end_of
 from keat.explain.pieces import pieces_of
 from keat.explain.scored import Names, Scored, placed
 from keat.models.contract import LinkModel
@@ -20,46 +21,6 @@ from keat.models.tgn import TGN
 from keat.models.with_pair_term import WithPairTerm
 
 GRID = 60  # ages of a sweep
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbor:
-    """A past event of one end of the pair; the lists have a number for each head."""
-
-    node: str | int  # at the other end of that event
-    row: int | None  # of the event in the dataset, where there is one
-    happened: int
-    since: int  # t - happened
-    age: int  # what ψ and φ are given: the same, or the neighbour's last update - happened
-    psi: list[float]
-    node_logit: list[float]
-    edge_logit: list[float]
-    alpha: list[float]
-    score_if_older: float  # of the pair, had this event been `Explanation.older` older
-    score_without: float
-
-    @property
-    def attention(self) -> float:
-        """Mean over the heads."""
-        return sum(self.alpha) / len(self.alpha)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class End:
-    """The source or the destination of the pair, its past events (newest first), and their sweeps.
-
-    Sweeps are over ``Explanation.ages`` (G): attention is the mean over the heads.
-    """
-
-    role: str
-    node: str | int
-    neighbors: list[Neighbor]
-    shared: list[list[float]]  # (n, G) α of each event, all given the same age, φ frozen: the paper's figure
-    shared_score: list[float]  # (G,)
-    frozen: list[list[float]]  # (n, G) α of the event itself, it alone given another age, φ frozen
-    recomputed: list[list[float]]  # (n, G) the same with φ recomputed: what the model would do
-    recomputed_score: list[list[float]]  # (n, G)
-    past: Past = field(repr=False)  # one row, for whoever wants more of the same model
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -136,21 +97,14 @@ def explain_pair(
     beside = 0.0 if pair is None else pair.logit
     nodes = (source, destination)
     first, second = (past_of(model, torch.tensor([node]), torch.tensor([t])) for node in nodes)
-    embedded = [attend(model, past)[0] for past in (first, second)]
-    nothing = [attend(model, past.keeping(torch.zeros_like(past.mask)))[0] for past in (first, second)]
-    ages = _grid(model, (first, second))
+    pasts = (first, second)
+    embedded = [attend(model, past)[0] for past in pasts]
+    nothing = [attend(model, past.keeping(torch.zeros_like(past.mask)))[0] for past in pasts]
+    ages = _grid(model, pasts)
 
-    def end(place: int, past: Past) -> End:
-        def scored(z: Tensor) -> Tensor:
-            """The pair's score with other embeddings of this end."""
-            return beside + score(model, *(z if side == place else embedded[side] for side in (0, 1)))
-
-        return End(
-            role=("source", "destination")[place],
-            node=names.label(nodes[place]),
-            neighbors=_neighbors(model, past, t, older, scored, names),
-            past=past,
-            **_sweeps(model, past, ages, scored),
+    def describe(place: int) -> End:
+        return end_of(
+            model, pasts, place, ages, older, t=t, beside=beside, node=names.label(nodes[place]), names=names
         )
 
     config = model.config
@@ -169,7 +123,7 @@ def explain_pair(
         score_without_past=beside + float(score(model, *nothing)),
         older=older,
         ages=ages.tolist(),
-        ends=(end(0, first), end(1, second)),
+        ends=(describe(0), describe(1)),
         deletion=_higher(deletion_curves(model, first, second), beside),
         pieces=pieces_of(model, first, second, ages, beside),
         **placed(names, source, destination, t, rank),
@@ -187,55 +141,6 @@ def tgn_of(model: LinkModel) -> TGN:
 def _higher(curves: DeletionCurves, by: float) -> DeletionCurves:
     names = ("most_attended_first", "least_attended_first", "random")
     return replace(curves, **{name: getattr(curves, name) + by for name in names})
-
-
-def _neighbors(
-    model: TGN, past: Past, t: int, older: int, scored: Callable[[Tensor], Tensor], names: Names
-) -> list[Neighbor]:
-    _, seen = attend(model, past)
-    if_older = scored(attend(model, each_older(past, older))[0])
-    without = scored(attend(model, each_missing(past))[0])
-    found = []
-    for k in range(int(past.mask.sum())):
-        event = int(past.hood.event[0, k])
-        src, dst, happened = (int(column[event]) for column in (model.log.src, model.log.dst, model.log.t))
-        found.append(
-            Neighbor(
-                node=names.label(int(past.node[0, k])),
-                row=names.row_of(src, dst, happened),
-                happened=happened,
-                since=t - happened,
-                age=int(past.psi_age[0, k]),
-                psi=seen.psi[0, k].tolist(),
-                node_logit=seen.node_logit[0, k].tolist(),
-                edge_logit=seen.edge_logit[0, k].tolist(),
-                alpha=seen.alpha[0, k].tolist(),
-                score_if_older=float(if_older[k]),
-                score_without=float(without[k]),
-            )
-        )
-    return found
-
-
-def _sweeps(model: TGN, past: Past, ages: Tensor, scored: Callable[[Tensor], Tensor]) -> dict[str, Any]:
-    """The sweeps of an `End`, by the names of its fields."""
-    count, slots = int(past.mask.sum()), past.mask.shape[1]
-
-    def own(alpha: Tensor) -> Any:
-        """(K·G, K, H) → of each of the present events its own α, (n, G)."""
-        by_event = alpha.mean(dim=2).view(slots, len(ages), slots)
-        return by_event[torch.arange(count), :, torch.arange(count)].tolist()
-
-    shared_z, shared = attend(model, all_at(past, ages))
-    _, frozen = attend(model, each_at(past, ages, recompute_phi=False))
-    one_z, one = attend(model, each_at(past, ages))
-    return {
-        "shared": shared.alpha.mean(dim=2).T[:count].tolist(),
-        "shared_score": scored(shared_z).tolist(),
-        "frozen": own(frozen.alpha),
-        "recomputed": own(one.alpha),
-        "recomputed_score": scored(one_z).view(slots, len(ages))[:count].tolist(),
-    }
 
 
 def _grid(model: TGN, pasts: Sequence[Past]) -> Tensor:

@@ -7,7 +7,8 @@ from html import escape
 
 import numpy as np
 
-from keat.explain.explanation import End, Explanation
+from keat.explain.ends import End
+from keat.explain.explanation import Explanation
 from keat.report.svg import BLUE, GREY, VERMILION, Line, by_recency, chart
 
 

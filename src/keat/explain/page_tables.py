@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.events import humanize
-from keat.explain.explanation import End, Explanation, Neighbor
+from keat.explain.ends import End, Neighbor
+from keat.explain.explanation import Explanation
 from keat.explain.wording import ago, moment, signed
 
 LOGIT_PARTS = {

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from keat.explain.explanation import End, Explanation
+from keat.explain.ends import End
+from keat.explain.explanation import Explanation
 from keat.explain.page import counterfactual, facts_line, model_line
 from keat.explain.page_tables import LOGIT_PARTS, logit_parts
 from keat.explain.picture_pair import draw_evidence, draw_widths

@@ -25,8 +25,9 @@ from keat.models.tgn import TGN
 def pieces_of(
     model: TGN, source: Past, destination: Past, ages: Tensor, beside: float = 0.0
 ) -> dict[str, Any]:
-    """Arrays of both ends, one row each, and the predictor's last layer, ready for JSON. ``beside`` is a part
-    of the score that no age changes."""
+    """Arrays of both ends, one row each, and the predictor's last layer, ready for JSON; the numbers of the
+    events, since an event between the two is in both. ``beside`` is a part of the score that no age changes.
+    """
     predictor = model.predictor
     ends = ((source, predictor.lin_src), (destination, predictor.lin_dst))
     return {
@@ -40,6 +41,7 @@ def pieces_of(
             {name: encode(tensor) for name, tensor in _end(model, past, linear, ages).items()}
             for past, linear in ends
         ],
+        "events": [past.hood.event[past.mask].tolist() for past in (source, destination)],
     }
 
 

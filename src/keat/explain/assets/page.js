@@ -37,12 +37,15 @@ function look(end, at, phi) {
   return {hidden, alpha};
 }
 
-function judge(which, g, phi) {  // which = [end, event], event -1 for all of them
-  const found = ends.map((end, side) => {
-    const n = end.psi.length / H, at = Array(n).fill(-1);
-    if (side === which[0]) which[1] < 0 ? at.fill(g) : at[which[1]] = g;
-    return look(end, at, phi);
-  });
+// which = [end, event], event -1 for all of them. An event between the two is moved in both.
+function isMoved(which, side, k) {
+  const own = data.events[which[0]], chosen = which[1] < 0 ? own : [own[which[1]]];
+  return chosen.includes(data.events[side][k]);
+}
+
+function judge(which, g, phi) {
+  const found = ends.map((end, side) =>
+    look(end, data.events[side].map((_, k) => isMoved(which, side, k) ? g : -1), phi));
   let score = data.bias;
   for (let i = 0; i < d; i++) score += weight[i] * Math.max(0, found[0].hidden[i] + found[1].hidden[i]);
   return {score, alpha: found.map(f => f.alpha)};
@@ -79,8 +82,7 @@ function update() {
     bar.dataset.value = a;
     bar.querySelector("i").style.width = 100 * a / bar.closest("section").dataset.scale + "%";
     byId(`share-${side}-${k}`).textContent = (100 * a).toFixed(1) + " %";
-    const moved = g >= 0 && side === which[0] && (which[1] < 0 || which[1] === k);
-    bar.closest("tr").classList.toggle("moved", moved);
+    bar.closest("tr").classList.toggle("moved", g >= 0 && isMoved(which, side, k));
   }));
   curve(which, phi, g);
 }
