@@ -12,6 +12,7 @@ from conftest import MakeStream
 from keat.datasets.loading import Dataset
 from keat.errors import MissingExtraError
 from keat.events import EventStream
+from keat.report.drift import gap_shares
 from keat.report.plots import overview
 
 
@@ -40,6 +41,12 @@ def test_any_unit_can_be_drawn(unit: Any, random_stream: MakeStream, tmp_path: P
     stream = EventStream.from_arrays(made.src, made.dst, made.t, unit=unit)
     overview(Dataset(stream), results(200), tmp_path / "o.png")
     assert (tmp_path / "o.png").stat().st_size > 1000
+
+
+def test_every_gap_is_in_the_picture_or_told_apart(random_stream: MakeStream) -> None:
+    found = gap_shares(Dataset(random_stream(2, events=300)))
+    for name, shares in found.shares.items():
+        assert shares.sum() + found.none[name] + found.beyond[name] == pytest.approx(1)
 
 
 def test_without_matplotlib_the_error_says_what_to_install(

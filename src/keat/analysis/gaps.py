@@ -1,4 +1,13 @@
-"""p(Δt): gaps between consecutive events of the same node, and their drift between splits."""
+"""p(Δt): gaps between consecutive events of the same node, and their drift between splits.
+
+Gaps taken inside a split alone would make any short split look quick, since long gaps do not fit into
+it. Here an event looks back to its node's previous event in the whole stream. What is left is the start
+of the stream: an event at age a of the stream cannot have a gap longer than a. Drift therefore asks one
+question that every event in it can answer: was the node seen within the last x, for x up to a horizon
+h? The first half of the training events sets h by its span, and its second half, which has all of h
+behind it, is what validation and test are compared with. Longer gaps and first events are both "not
+within h", so none of them is left out and steady data have no drift, however long their gaps are.
+"""
 
 from __future__ import annotations
 
@@ -11,16 +20,27 @@ from keat.bandwidth import both_roles, node_gaps
 from keat.events import EventStream
 from keat.events.splitting import Splits
 
+FIRST = -1  # in place of the gap of a node's first event
+
 
 @dataclass(frozen=True, slots=True)
 class GapSummary:
-    """Quantiles of the gaps of one split, in the stream's unit, and their distance from training."""
+    """Quantiles of all gaps of one split, in the stream's unit, and its distance from training."""
 
     count: int
     p10: float
     median: float
     p90: float
-    drift: float  # Kolmogorov-Smirnov distance to the training gaps: 0 the same … 1 disjoint
+    drift: float  # Kolmogorov-Smirnov distance to training up to the horizon: 0 the same … 1 disjoint
+
+
+@dataclass(frozen=True, slots=True)
+class Comparable:
+    """What splits may be compared by: gaps of events that have the whole horizon behind them, sorted.
+    All that is not within the horizon, longer gaps and first events, is ``horizon + 1``."""
+
+    horizon: int
+    gaps: dict[str, npt.NDArray[np.int64]]
 
 
 def gaps_of(events: EventStream) -> npt.NDArray[np.int64]:
@@ -29,17 +49,36 @@ def gaps_of(events: EventStream) -> npt.NDArray[np.int64]:
     return gaps
 
 
+def looking_back(splits: Splits) -> dict[str, npt.NDArray[np.int64]]:
+    """For each split, two values an event (source, destination): the gap to the previous event of the
+    node in the whole stream, or FIRST."""
+    src, dst, t = (np.concatenate([getattr(part, what) for part in splits]) for what in ("src", "dst", "t"))
+    nodes, times = both_roles(src, dst, t)
+    order = np.argsort(nodes, kind="stable")  # stable: keeps time order within a node
+    same = nodes[order][1:] == nodes[order][:-1]
+    gaps = np.full(len(nodes), FIRST, dtype=np.int64)
+    gaps[order[1:][same]] = np.diff(times[order])[same]
+    ends = 2 * np.cumsum([len(part) for part in splits])
+    return dict(zip(Splits._fields, np.split(gaps, ends[:-1]), strict=True))
+
+
+def comparable_gaps(splits: Splits) -> Comparable:
+    return _comparable(splits, looking_back(splits))
+
+
 def gap_summaries(splits: Splits) -> dict[str, GapSummary | None]:
-    """One summary a split; None where no node occurs twice."""
-    gaps = {name: np.sort(gaps_of(part)) for name, part in zip(Splits._fields, splits, strict=True)}
+    """One summary a split; None where no node returns."""
+    everything = looking_back(splits)
+    compared = _comparable(splits, everything).gaps
     summaries: dict[str, GapSummary | None] = {}
-    for name, values in gaps.items():
-        if len(values) == 0 or len(gaps["train"]) == 0:
+    for name, values in everything.items():
+        gaps = values[values != FIRST]
+        if len(gaps) == 0:
             summaries[name] = None
             continue
-        p10, median, p90 = np.quantile(values, [0.1, 0.5, 0.9])
-        drift = ks_distance(gaps["train"], values)
-        summaries[name] = GapSummary(len(values), float(p10), float(median), float(p90), drift)
+        p10, median, p90 = np.quantile(gaps, [0.1, 0.5, 0.9])
+        drift = ks_distance(compared["train"], compared[name])
+        summaries[name] = GapSummary(len(gaps), float(p10), float(median), float(p90), drift)
     return summaries
 
 
@@ -49,3 +88,18 @@ def ks_distance(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> float:
     at_a = np.searchsorted(a, points, side="right") / len(a)
     at_b = np.searchsorted(b, points, side="right") / len(b)
     return float(np.abs(at_a - at_b).max())
+
+
+def _comparable(splits: Splits, everything: dict[str, npt.NDArray[np.int64]]) -> Comparable:
+    t = splits.train.t
+    middle = t[len(t) // 2]
+    horizon = int(middle - t[0])
+    late = 2 * int(np.searchsorted(t, middle))  # events of the middle's own time have it behind them too
+    parts = {**everything, "train": everything["train"][late:]}
+    return Comparable(
+        horizon,
+        {
+            name: np.sort(np.where((gaps == FIRST) | (gaps > horizon), horizon + 1, gaps))
+            for name, gaps in parts.items()
+        },
+    )

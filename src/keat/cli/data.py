@@ -124,7 +124,10 @@ def info_command(
         for name, g in facts["gaps"].items()
         if g
     ]
-    caption = "drift: Kolmogorov-Smirnov distance to training, 0 the same … 1 disjoint"
+    caption = (
+        "gaps to a node's previous event; drift: Kolmogorov-Smirnov distance to the second\n"
+        "half of training, as far back as its first half reaches, 0 the same … 1 disjoint"
+    )
     print_table(
         "Gaps between events of a node", ["split", "gaps", "10 %", "median", "90 %", "drift"], gaps, caption
     )

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from keat.analysis.gaps import gap_summaries, gaps_of
+from keat.analysis.gaps import comparable_gaps, gap_summaries
 from keat.datasets.loading import Dataset
 from keat.events import humanize
-from keat.events.splitting import Splits
 from keat.events.units import SECONDS_PER
 from keat.report.page import Section
 from keat.report.svg import BLUE, GREEN, ORANGE, Line, chart, legend
@@ -25,12 +24,14 @@ STYLES = {"train": (BLUE, ""), "val": (ORANGE, "6 3"), "test": (GREEN, "2 3")}
 
 @dataclass(frozen=True, slots=True)
 class GapShares:
-    """Shares of gaps in bins that are equal on a logarithmic scale, in seconds, for each split. Gaps of 0
-    have no place there and are told apart."""
+    """Shares of gaps in bins that are equal on a logarithmic scale, in seconds, for each split, as drift
+    compares them: up to a horizon that every event in them has behind it. Gaps of 0 have no place there
+    and are told apart, and so are those that are longer and first events, which have none."""
 
     edges: npt.NDArray[np.float64]
     shares: dict[str, npt.NDArray[np.float64]]
     none: dict[str, float]  # share of gaps that are 0
+    beyond: dict[str, float]  # share of longer gaps and first events
     sigma: float  # seconds
 
     @property
@@ -47,14 +48,22 @@ class GapShares:
 
 def gap_shares(data: Dataset) -> GapShares:
     scale = SECONDS_PER[data.stream.unit]
-    gaps = {name: gaps_of(data.part(name)) * scale for name in Splits._fields}
-    positive = np.concatenate([values[values > 0] for values in gaps.values()])
-    smallest, largest = (positive.min(), positive.max()) if len(positive) else (scale, scale)
+    compared = comparable_gaps(data.splits)
+    within = {
+        name: values[(values > 0) & (values <= compared.horizon)] * scale
+        for name, values in compared.gaps.items()
+    }
+    found = np.concatenate(list(within.values()))
+    smallest, largest = (found.min(), found.max()) if len(found) else (scale, scale)
     edges = np.geomspace(smallest * 0.999, largest * 1.001, BINS)
     return GapShares(
         edges,
-        {name: np.histogram(values, bins=edges)[0] / max(len(values), 1) for name, values in gaps.items()},
-        {name: float(np.mean(values == 0)) if len(values) else 0.0 for name, values in gaps.items()},
+        {
+            name: np.histogram(values, bins=edges)[0] / len(compared.gaps[name])
+            for name, values in within.items()
+        },
+        {name: float(np.mean(values == 0)) for name, values in compared.gaps.items()},
+        {name: float(np.mean(values > compared.horizon)) for name, values in compared.gaps.items()},
         data.sigma() * scale,
     )
 
@@ -67,8 +76,9 @@ def drift_section(datasets: Mapping[str, Dataset]) -> Section:
     key = legend([Line([], colour, name, dash) for name, (colour, dash) in STYLES.items()])
     return Section(
         "Does the clock change?",
-        "p(Δt): gaps between consecutive events of a node, on a logarithmic scale, for each split. Drift is "
-        "the Kolmogorov-Smirnov distance to training: 0 the same, 1 disjoint. σ sets the width of kernels.",
+        "p(Δt): the time since the previous event of a node, on a logarithmic scale, by split, as far back "
+        "as all can look: half of training. Drift is the Kolmogorov-Smirnov distance to training's second "
+        "half: 0 the same, 1 disjoint. σ sets the width of kernels.",
         key + drawn,
         [_table(name, data) for name, data in datasets.items()],
         beside=alone,
@@ -105,5 +115,5 @@ def _table(name: str, data: Dataset) -> Table:
         ]
         for split, found in gap_summaries(data.splits).items()
     ]
-    sigma = f"σ of the training split: {humanize(data.sigma(), unit)}."
+    sigma = f"All gaps back to the same node. σ of the training split: {humanize(data.sigma(), unit)}."
     return Table(f"Gaps in {name}", ["split", "gaps", "10 %", "median", "90 %", "drift"], rows, sigma)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1, 1.5)))  # without colours
 
 
 def overview(data: Dataset, results: Sequence[dict[str, Any]], path: Path) -> None:
@@ -56,22 +57,32 @@ def _bars(axes: Axes, results: Sequence[dict[str, Any]]) -> None:
 
 
 def gap_curves(axes: Axes, data: Dataset) -> None:
-    """p(Δt): density of log gaps between consecutive events of a node, by split, with σ."""
+    """p(Δt): shares of log gaps back to the node's previous event, by split, with σ."""
     found = gap_shares(data)
-    for (name, shares), colour in zip(found.shares.items(), (BLUE, ORANGE, GREEN), strict=True):
-        label = name + (f", {found.none[name]:.0%} at once" if found.none[name] >= 0.005 else "")
-        axes.stairs(shares, found.edges, color=colour, label=label, linewidth=1.4)
-    axes.axvline(found.sigma, color="0.35", linestyle="--", linewidth=1)
+    for (name, shares), colour, style in zip(
+        found.shares.items(), (BLUE, ORANGE, GREEN), DASHES, strict=False
+    ):
+        apart = {"at once": found.none[name], "longer or first": found.beyond[name]}
+        label = ", ".join([name, *(f"{share:.0%} {what}" for what, share in apart.items() if share >= 0.005)])
+        axes.stairs(shares, found.edges, color=colour, label=label, linewidth=1.4, linestyle=style)
+    axes.axvline(found.sigma, color="0.35", linewidth=0.8)
     axes.annotate(
-        "σ", (found.sigma, 1), xycoords=("data", "axes fraction"), xytext=(3, -12), textcoords="offset points"
+        "σ",
+        (found.sigma, 1),
+        xycoords=("data", "axes fraction"),
+        xytext=(0, 3),
+        textcoords="offset points",
+        ha="center",
     )
+    top = max(float(shares.max(initial=0.0)) for shares in found.shares.values())
+    axes.set_ylim(0, 1.35 * top or 1)  # curves may be high anywhere: room for the legend above them
     axes.set_xscale("log")
     axes.set_xticks(list(found.ticks.values()), list(found.ticks), minor=False)
     axes.minorticks_off()
-    axes.set_xlabel("gap between consecutive events of a node")
-    axes.set_ylabel("share of gaps")
+    axes.set_xlabel("time since the previous event of the node")
+    axes.set_ylabel("share")
     axes.set_title("p(Δt) by split", loc="left", fontsize=11)
-    axes.legend(frameon=False, fontsize=8)
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
     axes.spines[["top", "right"]].set_visible(False)
 
 
