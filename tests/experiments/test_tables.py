@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from keat.experiments.computed import COMPUTED
 from keat.experiments.graph_job import GRAPH_LABEL
 from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe, load_recipe, recipe_names
 from keat.experiments.statistics import paired_difference, spread
-from keat.experiments.tables import markdown, side_by_side, table_of
+from keat.experiments.tables import markdown, shown, side_by_side, table_of
 from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import LINK_MODELS, NODE_MODELS
 from keat.training.fit import FitConfig
@@ -93,6 +94,33 @@ def test_an_arm_may_be_for_some_data_and_a_sample_of_it() -> None:
     text = markdown(table_of(plan, "d", [(job, result | {"sample": job.sample}) for job in jobs]))
     assert "| TGN |" in text
     assert "| DyGFormer (50 positives) |" in text
+
+
+def test_every_refresh_has_a_column_that_says_so() -> None:
+    plan = replace(recipe(), refresh=(200, 1), also=("hits@1",))
+
+    def line(seed: int) -> dict[str, Any]:
+        stale, fresh = ({"mrr": value + seed / 100, "hits@1": 0.3} for value in (0.2, 0.7))
+        return {"val": {"mrr": 0.4}, "test": {"200": stale, "1": fresh}}
+
+    results = [(job, line(job.seed)) for job in plan.jobs({"d": "file", "e": "file"}, seeds=1)]
+    table = shown(table_of(plan, "d", results))
+    assert list(table.columns) == [
+        "model",
+        "seeds",
+        "val mrr",
+        "test mrr, refresh 200",
+        "test mrr, refresh 1",
+        "test hits@1, refresh 200",
+        "difference in test, paired, refresh 200",
+        "published",
+    ]
+    assert table.rows[1][:6] == ["TGN", "1", "0.4000", "0.2100", "0.7100", "0.3000"]
+    assert {len(row) for row in table.rows} == {len(table.columns)}
+    (together,) = side_by_side([table_of(plan, data, results) for data in ("d", "e")])
+    assert together.title == "X: test mrr, refresh 200, all datasets"
+    one = replace(plan, refresh=(1,))
+    assert "test mrr" in shown(table_of(one, "d", [])).columns
 
 
 def test_datasets_stand_side_by_side() -> None:

@@ -15,7 +15,7 @@ from keat.experiments.job import Job
 from keat.experiments.recipe import Recipe
 from keat.experiments.runner import run_folder
 from keat.experiments.sources import open_source
-from keat.experiments.tables import Lines, arm_of, shown, side_by_side
+from keat.experiments.tables import Lines, arm_of, headline, shown, side_by_side
 from keat.explain.examples import attention_section, explain_style
 from keat.models.tgn import TGNConfig
 from keat.report.charts import Dots, dot_chart, dot_key
@@ -125,8 +125,9 @@ def _table_section(table: dict[str, Any]) -> Section:
         Dots(row["label"], list(row["values"].values()), _numbers(row["beside"]), muted=row["heuristic"])
         for row in table["rows"]
     ]
-    what = f"Test {table['metric']} of every seed on {table['data']}"
-    chart = dot_chart(f"test {table['metric']}", rows, what) if rows else ""
+    number = headline(table)
+    what = f"T{number[1:]} of every seed on {table['data']}"
+    chart = dot_chart(number, rows, what) if rows else ""
     caption = (
         "Mean ± standard deviation over seeds. Differences are paired by seed, with a 95 % interval "
         "(Student's t); bold where it excludes zero."

@@ -29,6 +29,7 @@ def table_of(recipe: Recipe, data: str, results: Lines) -> dict[str, Any]:
         "data": data,
         "metric": recipe.metric,
         "also": metrics_beside(recipe),
+        "refreshes": [str(refresh) for refresh in recipe.refresh],
         "rows": rows,
         "others": [{"label": label, "beside": _beside(recipe, label, data)} for label in others],
     }
@@ -40,14 +41,23 @@ def metrics_beside(recipe: Recipe) -> list[str]:
     return [metric for metric in dict.fromkeys([*recipe.also, *theirs]) if metric != recipe.metric]
 
 
+def headline(table: Mapping[str, Any]) -> str:
+    """The number of the test split that is compared. Of several refreshes it is the first."""
+    return _of_refresh(f"test {table['metric']}", table)
+
+
 def shown(table: Mapping[str, Any]) -> Table:
-    """The table as people read it. A difference stands out where its interval excludes zero."""
+    """The table as people read it. A difference stands out where its interval excludes zero. Where the
+    state was refreshed in several ways, the metric has a column for each, and all else is of the first."""
     metric, also = table["metric"], table["also"]
+    others_too = table["refreshes"][1:]
     rows, others = table["rows"], table["others"]
     beside = list(dict.fromkeys(column for row in (*rows, *others) for column in row["beside"]))
-    columns = ["model", "seeds", f"val {metric}", f"test {metric}", *(_heading(other) for other in also)]
+    columns = ["model", "seeds", f"val {metric}", headline(table)]
+    columns += [f"test {metric}, refresh {refresh}" for refresh in others_too]
+    columns += [_heading(other, table) for other in also]
     paired = any(row["difference"] for row in rows)
-    columns += ["difference in test, paired"] if paired else []
+    columns += [_of_refresh("difference in test, paired", table)] if paired else []
     samples = {row["sample"] for row in rows}
     of_all = samples.pop() if len(samples) == 1 else None  # said once
     body: list[list[str]] = []
@@ -55,7 +65,9 @@ def shown(table: Mapping[str, Any]) -> Table:
         difference = row["difference"] or ""
         own = row["sample"] if row["sample"] != of_all else None
         label = row["label"] + (f" ({own:,} positives)" if own else "")
-        cells = [label, str(row["seeds"]), row["val"], row["test"], *row["also"].values()]
+        cells = [label, str(row["seeds"]), row["val"], row["test"]]
+        cells += [row["by_refresh"].get(refresh, "") for refresh in others_too]
+        cells += row["also"].values()
         cells += [Strong(difference) if row["clear"] else difference] if paired else []
         body.append([*cells, *(row["beside"].get(column, "") for column in beside)])
     for row in others:
@@ -72,7 +84,7 @@ def side_by_side(tables: Sequence[Mapping[str, Any]]) -> list[Table]:
     found = {table["data"]: {row["label"]: row["test"] for row in table["rows"]} for table in tables}
     labels = dict.fromkeys(label for rows in found.values() for label in rows)
     body = [[label, *(rows.get(label, "") for rows in found.values())] for label in labels]
-    title = f"{tables[0]['title']}: test {tables[0]['metric']}, all datasets"
+    title = f"{tables[0]['title']}: {headline(tables[0])}, all datasets"
     return [Table(title, ["model", *found], body)]
 
 
@@ -80,8 +92,13 @@ def markdown(table: Mapping[str, Any]) -> str:
     return shown(table).markdown()
 
 
-def _heading(metric: str) -> str:
-    return metric if metric == "loss" else f"test {metric}"
+def _heading(metric: str, table: Mapping[str, Any]) -> str:
+    return metric if metric == "loss" else _of_refresh(f"test {metric}", table)
+
+
+def _of_refresh(heading: str, table: Mapping[str, Any]) -> str:
+    first, *others = table["refreshes"] or [""]
+    return f"{heading}, refresh {first}" if others else heading
 
 
 def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequence[str]) -> dict[str, Any]:
