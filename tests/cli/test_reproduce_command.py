@@ -35,6 +35,16 @@ def test_the_list_names_all_and_says_what_is_missing() -> None:
     assert "tgbl-flight" in entries["table-flight"]["state"]
 
 
+def test_the_list_has_titles_and_commands_that_can_be_copied(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 20)
+    folder.mkdir()
+    small_plan(folder)
+    file, ledger = f"wikipedia={folder / 'mine.parquet'}", folder / "ledger.jsonl"
+    shown = keat("reproduce", "list", "--data", file, "--ledger", ledger).out.splitlines()
+    assert "figure-moments: Decay of moments" in shown
+    assert f"  keat reproduce table-link --data {file} --ledger {ledger}" in shown
+
+
 def test_parameters_equal_the_papers() -> None:
     for row in keat("reproduce", "table-params", "--json").json["rows"]:
         assert row["total"] == row["paper's total"]
@@ -50,6 +60,8 @@ def test_moments_equal_their_closed_form(tmp_path: Path) -> None:
 def test_mistakes_get_a_sentence(plan: list[str | Path]) -> None:
     assert "--data tgbl-flight=FILE" in assert_fails(keat("reproduce", "table-flight"))
     assert "did you mean 'table-link'" in assert_fails(keat("reproduce", "table-lnk"))
+    assert "figure-moments" in assert_fails(keat("reproduce", "nonsense"))
+    assert "did you mean 'table-params'" in assert_fails(keat("reproduce", "table-param"))
     assert "NAME=FILE" in assert_fails(keat("reproduce", "table-link", "--data", "wikipedia"))
     assert "give one or more of --data" in assert_fails(keat("reproduce", "figure-gaps"))
     assert "did you mean 'ray'" in assert_fails(keat(*plan, "--engine", "rey"))

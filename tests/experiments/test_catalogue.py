@@ -15,7 +15,7 @@ import keat
 from keat.datasets.payments import simulate_payments
 from keat.experiments.catalogue import states
 from keat.experiments.job import Job
-from keat.experiments.ledger import Ledger
+from keat.experiments.ledger import USUAL_LEDGER, Ledger
 from keat.experiments.published import published
 from keat.experiments.ranking import PAPER_RANKS, RANKED, averages, ranking, ranks_of
 from keat.experiments.recipe import load_recipe, recipe_names
@@ -34,7 +34,9 @@ fig:n_summary_ex_3
 
 @pytest.fixture
 def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder without data and without a ledger, which we are in."""
     monkeypatch.setenv("KEAT_DATA", str(tmp_path / "data"))
+    monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
@@ -50,8 +52,9 @@ def test_everything_in_the_paper_has_an_entry(nothing_here: Path) -> None:
     json.dumps(entries)
 
 
-def test_every_cell_has_a_number_or_says_what_it_would_take(nothing_here: Path) -> None:
-    for entry in states({}, nothing_here / "none.jsonl"):
+@pytest.mark.usefixtures("nothing_here")
+def test_every_cell_has_a_number_or_says_what_it_would_take() -> None:
+    for entry in states({}, USUAL_LEDGER):
         assert entry["cells"] or "nothing to measure" in entry["state"], entry["name"]
         for cell in entry["cells"]:
             match cell["state"]:
@@ -68,8 +71,9 @@ def test_every_cell_has_a_number_or_says_what_it_would_take(nothing_here: Path) 
                     raise AssertionError(other)
 
 
-def test_the_file_that_is_missing_is_named(nothing_here: Path) -> None:
-    entries = by_name({}, nothing_here / "none.jsonl")
+@pytest.mark.usefixtures("nothing_here")
+def test_the_file_that_is_missing_is_named() -> None:
+    entries = by_name({}, USUAL_LEDGER)
     (flight, *_) = entries["table-flight"]["cells"]
     assert "tgbl-flight_edgelist_v2.csv" in flight["why"]
     assert flight["command"] == "keat data get tgbl-flight && keat reproduce table-flight"
@@ -78,6 +82,22 @@ def test_the_file_that_is_missing_is_named(nothing_here: Path) -> None:
     assert fraud["command"] == "keat reproduce table-dgraphfin --data dgraphfin=dgraphfin.npz"
     (own,) = {cell["command"] for cell in entries["uci-readings"]["cells"]}
     assert own == "keat reproduce uci-readings --data uci=uci.parquet"
+
+
+def test_commands_name_the_ledger_and_all_files(nothing_here: Path) -> None:
+    stream = simulate_payments(300, seed=3)
+    table = pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t})
+    sources = {name: str(nothing_here / f"{name}.parquet") for name in ("wikipedia", "uci")}
+    for file in sources.values():
+        pq.write_table(table, file)
+    given = " ".join(f"--data {name}={sources[name]}" for name in ("wikipedia", "uci"))
+    entries = by_name(sources, Path("my own.jsonl"))
+    assert entries["figure-gaps"]["command"] == f"keat reproduce figure-gaps {given}"
+    parts = entries["rank-parts"]
+    assert parts["command"] == f"keat reproduce rank-parts {given} --ledger 'my own.jsonl'"
+    wikipedia, *_ = parts["cells"]
+    assert wikipedia["command"].endswith(f"--data wikipedia={sources['wikipedia']} --ledger 'my own.jsonl'")
+    assert entries["table-ranking"]["command"] == "keat reproduce table-ranking --ledger 'my own.jsonl'"
 
 
 def line_of(job: Job, key: str, mrr: float) -> dict[str, Any]:
@@ -104,6 +124,8 @@ def test_what_a_ledger_has_counts_by_content_or_by_name(nothing_here: Path) -> N
         if runs:
             assert cells["EdgeBank∞"]["test"] == "0.5000"
             assert (cells["TGN"]["seeds"], cells["TGN"]["of"]) == (2, 5)
+            assert cells["TGN"]["command"].startswith("keat reproduce table-link --")  # for the other three
+            assert "command" not in cells["EdgeBank∞"]
         assert cells["DyGFormer"]["state"] == ("to run" if source else "data missing")
     found = ranking({}, nothing_here, ledger)["by_title"]["Ranks of what was measured, by test MRR"]
     assert [(row["model"], row["wikipedia"]) for row in found] == [("TGN", 1), ("EdgeBank∞", 2)]

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.padding import Padding
+from rich.text import Text
 
 from keat.cli.console import err, out, print_json, print_table
 from keat.cli.options import Json, at_least
-from keat.errors import InputError
+from keat.errors import InputError, unknown_name
+from keat.experiments.ledger import USUAL_LEDGER
 
 if TYPE_CHECKING:
     from keat.experiments.ledger import Ledger
@@ -37,9 +40,7 @@ def reproduce_command(
         int | None, typer.Option(callback=at_least(1), help="Runs a cell.", show_default="the recipe's")
     ] = None,
     jobs: Annotated[int, typer.Option(callback=at_least(1), help="Runs at a time, one thread each.")] = 1,
-    ledger: Annotated[Path, typer.Option(help="Results so far, one JSON line each.")] = Path(
-        "keat-out/ledger.jsonl"
-    ),
+    ledger: Annotated[Path, typer.Option(help="Results so far, one JSON line each.")] = USUAL_LEDGER,
     scratch: Annotated[Path, typer.Option(help="Where runs are kept while they train.")] = Path(
         "keat-out/runs"
     ),
@@ -58,7 +59,7 @@ def reproduce_command(
     A run that is interrupted goes on from its last epoch when the same command is given again.
     """
     from keat.cli.reporting import command_line
-    from keat.experiments.catalogue import EXPLAINED
+    from keat.experiments.catalogue import EXPLAINED, all_names
     from keat.experiments.computed import COMPUTED
     from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import load_recipe
@@ -78,6 +79,8 @@ def reproduce_command(
             name, entry.title, entry.paper, result, path.with_suffix(".html"), command_line()
         )
         _show({"name": name, **result}, tables_of(entry.title, result), page, json, markdown)
+    elif not name.endswith(".toml") and name not in all_names():
+        raise unknown_name("table or figure", name, [LIST, *all_names()])
     else:
         recipe = load_recipe(name)
         plan = _Plan(recipe, sources, seeds, jobs, Ledger(ledger), scratch, engine)
@@ -178,20 +181,16 @@ def _list(sources: dict[str, str], ledger: Path, json: bool) -> None:
     if json:
         print_json({"entries": entries})
         return
-    rows = [
-        [
-            entry["name"],
-            entry["paper"].replace(", ", "\n"),
-            f"{entry['state']}\n{entry['command'] or ''}".rstrip(),
-        ]
-        for entry in entries
-    ]
-    print_table(
-        "Tables and figures",
-        ["name", "in the paper", "state, and the command"],
-        rows,
-        "Every cell, measured or published, and what it would take: keat reproduce list --json",
-        text_columns=3,
+    for entry in entries:
+        out.print(Text.assemble((entry["name"], "bold"), f": {entry['title']}"))
+        where = [f"{entry['paper']} in the paper"] if entry["paper"] else []
+        out.print(Padding(Text("\n".join([*where, entry["state"]])), (0, 0, 0, 2)))
+        if entry["command"]:  # on a line of its own, however long, to be copied
+            out.print(Text(f"  {entry['command']}", "cyan"), soft_wrap=True)
+    out.print(
+        "\nEvery cell, measured or published, and what it would take: keat reproduce list --json",
+        style="italic",
+        soft_wrap=True,
     )
 
 

@@ -3,7 +3,8 @@ missing, and the command that would get it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from keat.datasets.cache import raw_folder
 from keat.datasets.registry import DATASETS
 from keat.experiments.computed import COMPUTED, PAPER_SIZES, Computed, parameter_counts
 from keat.experiments.graph_job import GRAPH_LABEL
+from keat.experiments.ledger import USUAL_LEDGER
 from keat.experiments.measured import measured
 from keat.experiments.published import published
 from keat.experiments.recipe import Recipe, load_recipe, recipe_names
@@ -32,20 +34,24 @@ def states(sources: Mapping[str, str], ledger: Path) -> list[dict[str, Any]]:
         {"name": name, "title": title, "paper": paper, "state": state, "cells": [], "command": None}
         for name, (title, paper, state) in EXPLAINED.items()
     ]
-    entries += [_computed(name, entry, sources) for name, entry in COMPUTED.items()]
+    entries += [_computed(name, entry, sources, ledger) for name, entry in COMPUTED.items()]
     entries += [_of_recipe(load_recipe(name), sources, ledger) for name in recipe_names()]
     return sorted(entries, key=lambda entry: entry["name"])
 
 
-def how_to_get(table: str, data: str, sources: Mapping[str, str], suffix: str = ".parquet") -> dict[str, Any]:
+def all_names() -> list[str]:
+    """Everything that `keat reproduce` knows."""
+    return sorted([*EXPLAINED, *COMPUTED, *recipe_names()])
+
+
+def how_to_get(
+    table: str, data: str, sources: Mapping[str, str], ledger: Path = USUAL_LEDGER, suffix: str = ".parquet"
+) -> dict[str, Any]:
     """What is missing for a dataset, if anything, and the command that runs the table with it."""
-    run = f"keat reproduce {table}"
+    run = _command(table, [data], sources, ledger)
     info = DATASETS.get(data)
     if data in sources:
-        return {
-            "why": None,
-            "command": run if sources[data] == data else f"{run} --data {data}={sources[data]}",
-        }
+        return {"why": None, "command": run}
     if info is None:
         file = f"{data}{suffix}"
         return {"why": f"{file} was not given", "command": f"{run} --data {data}={file}"}
@@ -56,10 +62,21 @@ def how_to_get(table: str, data: str, sources: Mapping[str, str], suffix: str = 
     return {"why": why, "command": f"keat data get {data} && {run}"}
 
 
+def _command(table: str, datasets: Iterable[str], sources: Mapping[str, str], ledger: Path) -> str:
+    """As it is typed: with the files given, and with the ledger, without which finished runs would start
+    again."""
+    words = ["keat", "reproduce", table]
+    for data in datasets:
+        if sources.get(data, data) != data:
+            words += ["--data", f"{data}={sources[data]}"]
+    return shlex.join(words + (["--ledger", str(ledger)] if ledger != USUAL_LEDGER else []))
+
+
 def _of_recipe(recipe: Recipe, sources: Mapping[str, str], ledger: Path) -> dict[str, Any]:
     results = measured(recipe, sources, ledger)
     suffix = ".npz" if recipe.task == GRAPH_LABEL else ".parquet"
-    places = {data: how_to_get(recipe.name, data, sources, suffix) for data in recipe.datasets}
+    places = {data: how_to_get(recipe.name, data, sources, ledger, suffix) for data in recipe.datasets}
+    here = [data for data in recipe.datasets if data in sources]
     planned = recipe.jobs({name: name for name in recipe.datasets})
     runs = {
         data: (sum(job.data == data for job, _ in results), sum(job.data == data for job in planned))
@@ -67,7 +84,6 @@ def _of_recipe(recipe: Recipe, sources: Mapping[str, str], ledger: Path) -> dict
     }
     said = [f"{data}: {done} of {of} runs" for data, (done, of) in runs.items() if done or data in sources]
     missing = [data for data, (done, _) in runs.items() if not done and data not in sources]
-    first = next((data for data in recipe.datasets if data in sources), recipe.datasets[0])
     return {
         "name": recipe.name,
         "title": recipe.title,
@@ -75,7 +91,9 @@ def _of_recipe(recipe: Recipe, sources: Mapping[str, str], ledger: Path) -> dict
         "state": "; ".join([*said, *([f"not here: {', '.join(missing)}"] if missing else [])]),
         "datasets": {data: {"runs": runs[data][0], "of": runs[data][1], **places[data]} for data in runs},
         "cells": [cell for data in recipe.datasets for cell in _cells(recipe, data, results, places[data])],
-        "command": places[first]["command"],
+        "command": _command(recipe.name, here, sources, ledger)
+        if here
+        else places[recipe.datasets[0]]["command"],
     }
 
 
@@ -97,6 +115,7 @@ def _cells(recipe: Recipe, data: str, results: Lines, place: Mapping[str, Any]) 
             seeds = 1 if arm.is_heuristic else recipe.seeds
             cell |= {"state": "measured", "val": row["val"], "test": row["test"]}
             cell |= {"seeds": row["seeds"], "of": seeds}
+            cell |= place if row["seeds"] < seeds else {}  # how to get the others
         else:
             cell |= {"state": "to run" if place["why"] is None else "data missing", **place}
         cells.append(cell)
@@ -121,14 +140,16 @@ def _published(recipe: Recipe, label: str, data: str) -> dict[str, dict[str, str
     return found
 
 
-def _computed(name: str, entry: Computed, sources: Mapping[str, str]) -> dict[str, Any]:
-    here = [data for data in entry.datasets if data in sources]
-    absent = [data for data in entry.datasets if data not in sources]
+def _computed(name: str, entry: Computed, sources: Mapping[str, str], ledger: Path) -> dict[str, Any]:
+    ledger = ledger if entry.reads_ledger else USUAL_LEDGER
+    made = [data for data in entry.datasets if data in sources]
+    made += [data for data in sources if entry.datasets and data not in entry.datasets]
+    command = _command(name, made, sources, ledger)
     if not entry.datasets:
         state = "computed on demand"
-        cells = [{"row": entry.title, "state": state, "why": None, "command": f"keat reproduce {name}"}]
+        cells = [{"row": entry.title, "state": state, "why": None, "command": command}]
     else:
-        made = [*here, *(data for data in sources if data not in entry.datasets)]
+        absent = [data for data in entry.datasets if data not in sources]
         said = [f"computed on demand for {', '.join(made)}"] if made else []
         state = "; ".join([*said, *([f"not here: {', '.join(absent)}"] if absent else [])])
         cells = [_cell_of_data(name, data, sources) for data in entry.datasets]
@@ -138,8 +159,7 @@ def _computed(name: str, entry: Computed, sources: Mapping[str, str]) -> dict[st
             | {"measured": row["total"], "paper": {"total": row["paper's total"]}}
             for row in parameter_counts()["rows"]
         ]
-    command = f"keat reproduce {name}"
-    if entry.needs_data and not here:
+    if entry.needs_data and not made:
         command = how_to_get(name, entry.datasets[0], sources)["command"]
     return {
         "name": name,

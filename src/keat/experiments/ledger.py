@@ -8,6 +8,8 @@ from typing import Any
 
 from keat.errors import CacheError
 
+USUAL_LEDGER = Path("keat-out/ledger.jsonl")  # of `keat reproduce`, where none is named
+
 
 class Ledger:
     """A file of lines. Several processes may append; a line cut off by a crash does not count."""
