@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,7 +39,7 @@ def moments_command(
     unit: Unit = None,
     bipartite: Bipartite = False,
 ) -> None:
-    """Which moments of p(Δt) an encoding sees, and R_n = E[ψtⁿ]/E[tⁿ], measured and in closed form."""
+    """Which moments of p(Δt) an encoding sees, and R_n, what a kernel leaves of the n-th: E(ψtⁿ) / E(tⁿ)."""
     from keat.analysis.gaps import gaps_of
     from keat.analysis.moments import (
         cosine_coefficients,
@@ -118,25 +118,29 @@ def attention_command(
     from keat.explain.measuring import measure_run
 
     data = open_dataset(dataset, src, dst, time, features, None, unit, bipartite)
+    runs = list({run.absolute(): run for run in runs}.values())  # each once
     found = {}
-    for run in runs:
+    for run, name in zip(runs, shortest_names(runs), strict=True):
         err.print(f"Looking at {run} …", markup=False)
-        found[str(run)] = measure_run(run, data)
+        found[name] = measure_run(run, data)
     _draw(picture, lambda path: _draw_variance(path, found))
     if json:
-        told = [{"run": run, **measured.to_json()} for run, measured in found.items()]
+        told = [
+            {"run": str(run), **measured.to_json()}
+            for run, measured in zip(runs, found.values(), strict=True)
+        ]
         print_json({"dataset": data.name, "runs": told, "picture": picture and str(picture)})
         return
     rows = [
         [
-            Path(run).name,
+            name,
             m.kernel,
             *(f"{100 * value:.1f}" for value in (m.blur.meter, m.blur_without_kernel.meter)),
             *(f"{100 * v:.1f}" for v in (m.blur.response, m.blur.jitter, m.blur.kernel_response)),
             f"{100 * m.blur.edge_share:.0f}",
             f"{m.faithfulness:.2f}",
         ]
-        for run, m in found.items()
+        for name, m in found.items()
     ]
     print_table(
         "Attention and time, in % of attention",
@@ -149,12 +153,12 @@ def attention_command(
     )
     rows = [
         [
-            Path(run).name,
+            name,
             *(f"{v:.3g}" for v in (m.variance.plain, m.variance.modulated, m.variance.moments.modulated())),
             f"{m.variance.moments.modulated_by_a_constant():.3g}",
             *(f"{v:.3f}" for v in (m.variance.ratio, m.variance.ratio_within)),
         ]
-        for run, m in found.items()
+        for name, m in found.items()
     ]
     print_table(
         "Variance of logits",
@@ -163,6 +167,16 @@ def attention_command(
         "closed form: ψ independent of X and Y. one ψ: each its mean, as in the theorem.\n"
         "within: within a neighbourhood, which is all that a softmax sees.",
     )
+
+
+def shortest_names(runs: Sequence[Path]) -> list[str]:
+    """As much of the end of each path as tells different runs apart: a/run, where there is b/run too."""
+    whole = [run.absolute().parts for run in runs]
+    for parts in range(1, max(map(len, whole)) + 1):
+        names = [str(Path(*path[-parts:])) for path in whole]
+        if len(set(names)) == len(runs):
+            break
+    return names
 
 
 def _draw(picture: Path | None, draw: Callable[[Path], None]) -> None:
@@ -184,4 +198,4 @@ def _draw_moments(path: Path, gaps: dict[str, tuple[np.ndarray, float]]) -> None
 def _draw_variance(path: Path, found: dict[str, Measured]) -> None:
     from keat.explain.theory_figures import draw_logit_variance
 
-    draw_logit_variance(path, {Path(run).name: measured.variance for run, measured in found.items()})
+    draw_logit_variance(path, {name: measured.variance for name, measured in found.items()})
