@@ -22,7 +22,7 @@ from keat.report.figures import COLOURS, grid, saved
 from keat.report.plots import pyplot
 from keat.tasks.metrics import ranking_metrics
 from keat.training.evaluate import evaluate
-from keat.training.runs import evaluate_run
+from keat.training.runs import best_epoch, evaluate_run
 
 KS = (1, 2, 3, 5, 10, 20, 50, 100)
 SUFFIX = "-hits"  # of the names of such lines
@@ -39,13 +39,15 @@ def draw_hits(drawing: Drawing) -> dict[str, Any]:
         of_data = [(job, line) for job, line in found if job.data == data]
         for arm, colour in zip(drawing.recipe.arms, COLOURS, strict=False):
             values = _by_seed(lines_of(drawing.recipe, arm, of_data), split)
+            known = np.flatnonzero(~np.isnan(values).any(axis=0))
+            ks, values = np.array(KS)[known], values[:, known]
             mean = values.mean(axis=0)
-            std = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(len(KS))
-            place.plot(KS, mean, "--" if arm.is_heuristic else "-o", color=colour, label=arm.label, ms=3)
-            place.fill_between(KS, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0)
+            std = values.std(axis=0, ddof=1) if len(values) > 1 else np.zeros(len(ks))
+            place.plot(ks, mean, "--" if arm.is_heuristic else "-o", color=colour, label=arm.label, ms=3)
+            place.fill_between(ks, mean - std, mean + std, color=colour, alpha=0.18, linewidth=0)
             rows.append(
                 {"dataset": data, "split": split, "model": arm.label, "seeds": len(values)}
-                | {f"hits@{k}": str(spread(values[:, at].tolist())) for at, k in enumerate(KS)}
+                | {f"hits@{k}": str(spread(values[:, at].tolist())) for at, k in enumerate(ks)}
             )
         place.set_xscale("log")
         place.set_xticks(KS, [str(k) for k in KS])
@@ -53,7 +55,7 @@ def draw_hits(drawing: Drawing) -> dict[str, Any]:
         place.set(xlabel="K", ylabel="Hits@K", ylim=(0, 1))
         place.set_title(f"{data}, {split}", loc="left", fontsize=11)
         place.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(frameon=False, fontsize=8, loc="upper left")
+    axes[0].legend(frameon=False, fontsize=8, loc="lower right")
     return {"rows": rows, "by_title": _by_k(rows), **saved(plt, figure, drawing.path)}
 
 
@@ -63,34 +65,37 @@ def _by_k(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     for row in rows:
         table = tables.setdefault(f"Hits@K, {row['dataset']}, {row['split']}", [{"K": k} for k in KS])
         for line in table:
-            line[row["model"]] = row[f"hits@{line['K']}"]
+            line[row["model"]] = row.get(f"hits@{line['K']}", "")
     return tables
 
 
 def run_hits(job: Job, key: str, scratch: str) -> dict[str, Any]:
-    """Work for the runner: a line with Hits@K of validation and test for every K of the figure. Validation is
-    replayed with the weights that were kept, so it is not quite the number that chose them."""
+    """Work for the runner: a line with Hits@K of validation and test for every K of the figure. Of a trained
+    run the validation split has the three that training kept: played again, its state would be made by other
+    weights than those it had on the way, and that is another state."""
     torch.set_num_threads(1)
     started = time.perf_counter()
     data = open_source(job.source)
     refresh = (job.refresh or (usual_refresh(job),))[0]
-    folder = None if job.is_heuristic else trained_run(job, data, Path(scratch))
+    test = task_of(job, data, "test")
+    if job.is_heuristic:
 
-    def scored(split: str) -> dict[str, float]:
-        task = task_of(job, data, split)
-        if folder is None:
+        def hits(task: Any) -> dict[str, float]:
             found = evaluate(create_link_model(job.model, data.train), task, refresh=refresh)
-        else:
-            found = evaluate_run(folder, data, task, split, refresh=refresh)
-        return ranking_metrics(found.outcomes, KS)
+            return ranking_metrics(found.outcomes, KS)
 
-    metrics = {"val": scored("val"), "test": {str(refresh): scored("test")}, "events": len(data.stream)}
+        val, tested = hits(task_of(job, data, "val")), hits(test)
+    else:
+        folder = trained_run(job, data, Path(scratch))
+        val = best_epoch(folder)["val"]
+        tested = ranking_metrics(evaluate_run(folder, data, test, "test", refresh=refresh).outcomes, KS)
+    metrics = {"val": val, "test": {str(refresh): tested}, "events": len(data.stream)}
     return line_of(job, key, metrics, time.perf_counter() - started)
 
 
 def _by_seed(lines: dict[int, dict[str, Any]], split: str) -> npt.NDArray[np.float64]:
-    """(seeds, K) of an arm."""
+    """(seeds, K) of an arm; NaN where a run has no such K."""
     metrics = [
         line["val"] if split == "val" else next(iter(line["test"].values())) for line in lines.values()
     ]
-    return np.array([[line[f"hits@{k}"] for k in KS] for line in metrics])
+    return np.array([[line.get(f"hits@{k}", np.nan) for k in KS] for line in metrics])
