@@ -47,7 +47,7 @@ def test_an_event_of_a_file(data: Path, tmp_path: Path) -> None:
     assert told["t"] == int(payments().stream.t[EVENTS - 5])
     assert Path(told["page"]).read_text().startswith("<!doctype html>")
     assert Path(told["picture"]).stat().st_size > 10_000
-    assert told["replayed"]["if_older"] != told["replayed"]["as_it_was"]
+    assert told["replayed"]["effect"] == told["replayed"]["if_older"] - told["replayed"]["as_it_was"] != 0
     assert {len(end["neighbors"]) for end in told["ends"]} <= set(range(1, 6))
 
 
@@ -67,6 +67,21 @@ def test_a_pair_for_a_person_to_read(tmp_path: Path) -> None:
     assert "3 → 130 scored" in ran.out
     assert "been 12 h older, the score would be" in " ".join(ran.out.split())
     assert "The page: " in ran.out
+    assert "Δ: at the neighbour's last update" in " ".join(ran.out.split())
+
+
+def test_an_event_without_a_past(data: Path, tmp_path: Path) -> None:
+    ran = keat("explain", trained(small()), *own(data), "--event", "5", "--out", tmp_path)
+    assert ran.code == 0, ran
+    assert "faithfulness –" in ran.out
+    assert "nan" not in ran.out
+    assert "gone:" not in ran.out  # no legend of tables that are not there
+
+
+def test_other_data_is_told(tmp_path: Path) -> None:
+    ran = keat("explain", trained(small()), "payments:1500", "--event", "1400", "--out", tmp_path)
+    assert ran.code == 0, ran
+    assert "is not what the run was trained on" in " ".join(ran.err.split())
 
 
 def test_a_pair_term_for_a_person_to_read(tmp_path: Path) -> None:
@@ -76,6 +91,8 @@ def test_a_pair_term_for_a_person_to_read(tmp_path: Path) -> None:
     assert "The pair term remembers about 1 h and 2 days." in ran.out
     assert "meetings of the pair" in ran.out
     assert "What counted most: " in ran.out
+    older = keat("explain", run, "--src", "3", "--dst", "130", "--older", "3d", "--out", tmp_path)
+    assert "keat-rank attends to no past event that could be older" in assert_fails(older)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from keat.datasets.loading import Dataset
-from keat.errors import InputError
+from keat.datasets.payments import simulate_payments
+from keat.errors import InputError, Notice
 from keat.explain import Explanation, Names, explain_pair
 from keat.explain.asking import Asker
+from keat.explain.page import page
 from keat.explain.replaying import moved_back, replay
 from keat.explain.wording import duration, moment
 from keat.models.contract import Queries
@@ -19,7 +21,7 @@ from keat.models.graphmixer import GraphMixer
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.training.runs import evaluate_run, open_run
-from trained_runs import payments, small, trained, untrained
+from trained_runs import EVENTS, payments, small, trained, untrained
 
 DAYS = 3 * 86_400
 
@@ -165,14 +167,40 @@ def test_a_replay_moves_the_event_and_nothing_else(folder: Path) -> None:
     for events, expected in ((data.stream, found.as_it_was), (back, found.if_older)):
         model = open_run(folder)[0]
         model.reset()
-        for block in events.blocks(200):
-            model.observe(block)
+        for part in (data.train, data.val, data.test):  # the boundaries of evaluation
+            for block in events[part.offset : part.offset + len(part)].blocks(200):
+                model.observe(block)
         query = Queries(np.array([3], np.int32), np.array([x.t]), np.array([[130]], np.int32))
         assert float(model.score(query)) == pytest.approx(expected, abs=1e-5)
     assert found.as_it_was != found.if_older
+    assert found.effect == found.if_older - found.as_it_was
+    assert found.why is not None
+    assert "memory it had after training" in found.why
     most = x.most_telling()
     assert most is not None
     assert most[1].row == found.row
+
+
+def test_a_replay_starts_from_the_score_that_is_explained(folder: Path) -> None:
+    """Where no state of the run itself was kept: before the end of validation."""
+    data = payments()
+    asker = Asker(folder, data)
+    x = asker.event(data.val.offset + 250, DAYS)
+    assert x.observed == data.val.offset + 200
+    found = replay(asker, x)
+    assert found.as_it_was == pytest.approx(x.score, abs=1e-5)
+    assert found.why is None
+
+
+def test_other_data_is_announced(folder: Path) -> None:
+    """It may have grown, so it is explained; the reader is told, also on the page."""
+    grown = Dataset(simulate_payments(EVENTS + 100, seed=1))
+    with pytest.warns(Notice, match=r"payments \(2,100 events\) is not what the run was trained on"):
+        asker = Asker(folder, grown)
+    x = asker.event(1_900, DAYS)
+    assert x.notice is not None
+    assert f'<p class="notice">{x.notice}</p>' in page(x)
+    assert 'class="notice"' not in page(Asker(folder, payments()).event(1_900, DAYS))
 
 
 def test_without_a_dataset_there_is_nothing_to_replay(folder: Path) -> None:
@@ -190,7 +218,17 @@ def test_a_node_without_a_past() -> None:
     x = explain_pair(model, new, new, int(data.test.t[0]), older=DAYS)
     assert x.ends[0].neighbors == x.ends[1].neighbors == []
     assert x.score == pytest.approx(x.score_without_past)
-    json.dumps(x.to_json())
+    told = json.loads(json.dumps(x.to_json(), allow_nan=False))
+    assert told["deletion"]["faithfulness"] is None
+    text = page(x)
+    assert "nan" not in text.lower()
+    assert "<b>–</b>faithfulness" in text
+    assert "<script" not in text  # nothing to slide
+    assert "at every age" not in text
+    partner = int(data.before("test").dst[-1])
+    one_sided = explain_pair(model, new, partner, int(data.test.t[0]), older=DAYS)
+    assert "<optgroup" in page(one_sided)
+    assert 'value="0,-1"' not in page(one_sided)
 
 
 def test_everything_goes_into_json(folder: Path) -> None:

@@ -12,6 +12,7 @@ import torch
 from keat.analysis.what_if import all_at, attend, each_at, same_events, score
 from keat.explain import Explanation, Names, explain_pair
 from keat.explain.page import counterfactual, page, write_page
+from keat.explain.page_charts import axis
 from keat.models.tgn import TGN, TGNConfig
 from trained_runs import payments, small, untrained
 
@@ -102,6 +103,7 @@ def test_it_fits_any_screen(width: int, browser: Any, tmp_path: Path) -> None:
     tab.emulate_media(media="print")
     assert not tab.is_visible("#age")  # paper has no slider
     assert tab.is_visible("table")
+    assert tab.is_visible("thead")  # and the wide layout, however narrow
     tab.close()
 
 
@@ -135,6 +137,27 @@ def test_the_sentence_is_about_the_event_that_matters_most() -> None:
     most = max(every, key=lambda n: abs(n.score_if_older - x.score))
     assert f"would be {most.score_if_older:.3f}".replace("-", "−") in sentence
     assert "3 days older" in sentence
+    assert sentence.startswith("In the attention alone: ")
+    told = x.most_telling()
+    assert told is not None
+    side, k = next((s, end.neighbors.index(told[1])) for s, end in enumerate(x.ends) if end is told[0])
+    assert f'<option value="{side},{k}" selected>' in page(x)
+    of_destination = max(x.ends[1].neighbors, key=lambda n: abs(n.score_if_older - x.score))
+    assert f"{of_destination.score_if_older:.3f}".replace("-", "−") in str(counterfactual(x, sides=(1,)))
+
+
+def test_the_slider_says_which_clock_it_has() -> None:
+    by_query, by_neighbor = (page(explained(small(delta=delta))[1]) for delta in ("query", "neighbor"))
+    assert "Age at the question" in by_query
+    assert "<small>Δ " not in by_query
+    assert "Δ: its age at the neighbour" in by_neighbor
+    assert "<small>Δ " in by_neighbor
+
+
+def test_a_narrow_band_is_seen_from_near() -> None:
+    assert list(axis([[0.1, 0.2], [0.7, 0.3]])) == pytest.approx([0.0, 0.735])
+    low, high = axis([[0.20, 0.21], [0.19, 0.2]])
+    assert 0.18 < low < 0.19 < 0.21 < high < 0.22
 
 
 def test_a_pair_without_a_past_has_a_page_too() -> None:
@@ -144,4 +167,4 @@ def test_a_pair_without_a_past_has_a_page_too() -> None:
     assert counterfactual(x) is None
     text = page(x)
     assert "memory alone" in text
-    assert "too few past events" in text
+    assert "Does attention point at what mattered?" not in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from keat.explain import Explanation
 from keat.explain.asking import Asker
 from keat.explain.examples import attention_section
 from keat.explain.measuring import measure_run
-from keat.explain.page import page, story
+from keat.explain.page import counterfactual, page, story
 from keat.explain.pair_wording import by_width, evidence
 from keat.explain.picture import write_picture
 from keat.explain.replaying import replay
@@ -94,6 +95,31 @@ def test_a_report_shows_two_events(folder: Path) -> None:
     assert section.body.count("ranked best: ") == section.body.count("ranked worst: ") == 1
     assert section.body.count("By how long it is remembered") == 2
     assert ("Past events of the source" in section.body) == (folder == trained(TGN_AND_PAIR))
+
+
+def test_a_report_speaks_of_the_events_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the source, even where one of the destination would tell more."""
+    asked: list[Explanation] = []
+
+    def remember(x: Explanation, sides: tuple[int, ...] = (0, 1)) -> str | None:
+        asked.append(x)
+        return counterfactual(x, sides)
+
+    monkeypatch.setattr("keat.explain.examples.counterfactual", remember)
+    body = attention_section(trained(TGN_AND_PAIR), payments(), "it").body
+    assert len(asked) == 2
+    for x in asked:
+        found = x.most_telling((0,))
+        assert found is not None
+        assert f"had the event of {x.source} with {found[1].node}, " in body
+
+
+def test_a_listwise_score_is_no_probability() -> None:
+    x = Asker(trained(CONFIGS["keat-rank"]), payments()).event(1_900, DAYS)
+    assert "as a probability" in page(x)
+    listwise = page(replace(x, model=x.model | {"loss": "listwise"}))
+    assert "as a probability" not in listwise
+    assert "trained listwise" in listwise
 
 
 def test_known_things_are_said() -> None:

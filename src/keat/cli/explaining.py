@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +12,7 @@ import typer
 
 from keat.cli.console import out, print_json, print_table
 from keat.cli.options import Bipartite, Features, Json, Unit, at_least, open_dataset
-from keat.errors import CacheError, MissingExtraError, Notice
+from keat.errors import CacheError, InputError, MissingExtraError, Notice
 from keat.events import humanize
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ def explain_command(
     ] = None,
     split: Annotated[str, typer.Option(help="Of --worst: val or test.")] = "test",
     older: Annotated[
-        str, typer.Option(help="“Had this event been … older”: 90s, 30min, 12h, 3d, 2w.")
-    ] = "3d",
+        str | None,
+        typer.Option(help="“Had this event been … older”: 90s, 30min, 12h, 3d (the default), 2w."),
+    ] = None,
     replay: Annotated[
         bool,
         typer.Option("--replay", help="Also replay all events with that one older: its trace in memory too."),
@@ -70,13 +72,17 @@ def explain_command(
         raise typer.BadParameter(f"--split must be val or test, not {split}.")
     from keat.explain.asking import Asker  # brings torch: not for --help
     from keat.explain.replaying import replay as replay_history
-    from keat.explain.wording import duration
+    from keat.explain.wording import duration, three_days
 
     data = None
     if dataset is not None:
         data = open_dataset(dataset, src_column, dst_column, time_column, features, None, unit, bipartite)
     asker = Asker(run, data)
-    shift = duration(older, asker.names.unit)
+    if older is not None and not asker.attends:
+        raise InputError(
+            f"{asker.names.model} attends to no past event that could be older; leave --older out."
+        )
+    shift = three_days(asker.names.unit) if older is None else duration(older, asker.names.unit)
     _make(folder)
     if worst is not None:
         found = list(asker.worst(worst, split, shift))  # type: ignore[arg-type]
@@ -97,11 +103,7 @@ def explain_command(
             if files[kind]:
                 out.print(f"The {kind}: {files[kind]}", soft_wrap=True)
         if replay:
-            again = files["replayed"]
-            out.print(
-                f"Replayed from the first event, memory included: {again['as_it_was']:.3f} as it was, "
-                f"{again['if_older']:.3f} with that event older."
-            )
+            _show_replay(explanation, files["replayed"])
 
 
 def _write(explanation: Scored, folder: Path, place: int) -> dict[str, Any]:
@@ -137,6 +139,17 @@ def _show(x: Scored) -> None:
     out.print(story(x), markup=False)
 
 
+def _show_replay(x: Scored, again: dict[str, Any]) -> None:
+    from keat.explain.wording import signed
+
+    before, after = (signed(again[name], plus=False) for name in ("as_it_was", "if_older"))
+    effect = f"{signed(again['effect'])}, from {before} to {after}"
+    told = f"Replayed from the first event, memory included: {effect}."
+    if again["why"] is not None:
+        told += f" It starts from {before}, not {signed(x.score, plus=False)}, since {again['why']}."
+    out.print(told, markup=False)
+
+
 def _show_pair(x: Scored) -> None:
     from keat.explain.pair_wording import by_width, evidence
     from keat.explain.wording import signed
@@ -160,14 +173,15 @@ def _show_pair(x: Scored) -> None:
 
 def _show_attention(x: Explanation) -> None:
     from keat.explain.page_tables import LOGIT_PARTS, logit_parts
-    from keat.explain.wording import ago, signed
+    from keat.explain.wording import short_ago, signed
 
     out.print(
-        f"memory alone {signed(x.score_of_memory, plus=False)}, "
-        f"faithfulness {x.deletion.faithfulness:.2f} (1 is chance)"
+        f"memory alone {signed(x.score_of_memory, plus=False)}, faithfulness "
+        + ("–" if math.isnan(x.deletion.faithfulness) else f"{x.deletion.faithfulness:.2f} (1 is chance)")
     )
     logits = LOGIT_PARTS[x.model["modulate"]]
-    columns = ["with", "row", "age", "ψ", *logits, "α %", "older", "gone"]
+    own_clock = x.model["delta"] == "neighbor"
+    columns = ["with", "row", "age", *(["Δ"] if own_clock else []), "ψ", *logits, "α %", "older", "gone"]
     for end in x.ends:
         if not end.neighbors:
             out.print(f"The {end.role}, {end.node}, has no past event.", markup=False)
@@ -176,20 +190,28 @@ def _show_attention(x: Explanation) -> None:
             [
                 str(n.node),
                 "–" if n.row is None else str(n.row),
-                ago(n.since, x.unit),
+                *(short_ago(age, x.unit) for age in ((n.since, n.age) if own_clock else (n.since,))),
                 f"{sum(n.psi) / len(n.psi):.2f}",
                 *(f"{part:.2f}" for part in parts),
-                " · ".join(f"{100 * alpha:.0f}" for alpha in n.alpha),
+                "·".join(f"{100 * alpha:.0f}" for alpha in n.alpha),
                 *(signed(score, plus=False) for score in (n.score_if_older, n.score_without)),
             ]
             for n, parts in zip(end.neighbors, logit_parts(x, end), strict=True)
         ]
         print_table(f"Past events of the {end.role}, {end.node}", columns, rows)
-    out.print(
+    if not x.has_past:
+        return
+    legend = (
         "ψ and logits are means over heads, node against its mean; α, the attention, by head.\n"
-        f"older: the score had the event been {humanize(x.older, x.unit)} older; gone: without it.",
-        style="italic",
+        f"older: the score had the event been {humanize(x.older, x.unit)} older; gone: with it out of the "
+        "attention. Both are asked of both ends at once; memory stays as it was."
     )
+    if own_clock:
+        legend += (
+            "\nage: at the question; Δ: at the neighbour's last update, which is what ψ and φ are given. "
+            "Where an event was that update, older moves it too."
+        )
+    out.print(legend, style="italic", markup=False)
 
 
 def _make(folder: Path) -> None:

@@ -7,8 +7,11 @@ of the user's choice is explained with everything observed that is strictly earl
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +19,7 @@ import numpy as np
 import torch
 
 from keat.datasets.loading import Dataset
-from keat.errors import InputError
+from keat.errors import InputError, Notice
 from keat.events import EventStream, IdMap
 from keat.events.fingerprint import fingerprint
 from keat.explain.explanation import explain_pair
@@ -48,15 +51,22 @@ class Asker:
             label=self.ids.label,
             unit=data.stream.unit if data is not None else self.description["unit"],
             model=self.description["model"],
+            loss=self.description["fit"].get("loss", "pairwise"),
         )
+        self.trained_on_this = False
         if data is not None:
-            self.names = replace(
-                self.names, dataset=data.name, row_of=lambda *event: _row_of(data.stream, *event)
-            )
+            trained_on = self.description["data"]
+            self.trained_on_this = trained_on["fingerprint"] == fingerprint(data.stream)
+            notice = None if self.trained_on_this else _other_data(trained_on, data)
+            if notice is not None:
+                warnings.warn(notice, Notice, stacklevel=2)
+            row_of = partial(_row_of, data.stream)
+            self.names = replace(self.names, dataset=data.name, row_of=row_of, notice=notice)
 
     def pair(self, source: Any, destination: Any, t: int | None, older: int) -> Scored:
         """A pair at a time, by default right after the last event: of the dataset, or of validation."""
         ends = [self.index(source, "src"), self.index(destination, "dst")]
+        position = None
         if self.data is not None:
             times = self.data.stream.t
             t = int(times[-1]) + 1 if t is None else t
@@ -70,7 +80,8 @@ class Asker:
             raise InputError(
                 f"The run has seen events up to {last}, later than {t}; add the DATASET to go back in time."
             )
-        return self._explain(ends[0], ends[1], t, older, self._rank_among_known(ends[0], ends[1], t))
+        rank = self._rank_among_known(ends[0], ends[1], t)
+        return self._explain(ends[0], ends[1], t, older, rank, position)
 
     def index(self, node: Any, side: Side) -> int:
         """Dense id of what the user typed; a number typed on the command line arrives as text."""
@@ -108,7 +119,7 @@ class Asker:
         else:
             starts = [row - (row - offset) % TGB_BATCH for row in rows]
         task = None if split == "train" else self._ranking(split)
-        for row, _ in zip(rows, self.states(data, starts), strict=True):
+        for row, start, _ in zip(rows, starts, self.states(data, starts), strict=True):
             stream = data.stream
             src, dst, t = int(stream.src[row]), int(stream.dst[row]), int(stream.t[row])
             if task is None:
@@ -118,40 +129,70 @@ class Asker:
                 scores = self.model.score(task.candidates.queries(place))
                 others = int(task.candidates.negatives_per_positive()[row - offset])
                 rank = float(task.candidates.ranks(place, scores)[0]), others + 1
-            yield self._explain(src, dst, t, older, rank)
+            yield self._explain(src, dst, t, older, rank, start)
 
     def states(self, data: Dataset, positions: Sequence[int]) -> Iterator[None]:
         """Bring the model to having observed exactly the events before each position, in turn: history in
         blocks, then the split that the positions are in as evaluation does, in blocks or time by time."""
         start = data.part(_split_of(data, positions[0])).offset
-        same = self.description["data"]["fingerprint"] == fingerprint(data.stream)
         self.model, _, _ = self._open()
-        if not (same and start == data.test.offset):  # else the state kept after validation is the one
+        if not self.keeps_the_state_before(data, start):
             self.model.reset()
             self.observe(data.stream[:start])
         for position in positions:
-            passed = data.stream[start:position]
-            if self.model.trains_in_turn:
-                for first, last in steps_in_turn(passed.t, 1):
-                    self.model.observe(passed[first:last])
-            else:
-                self.observe(passed)
+            self._pass(data.stream[start:position])
             start = position
             yield
+
+    def keeps_the_state_before(self, data: Dataset, start: int) -> bool:
+        """Whether the run kept its state there: after validation, on the data it was trained on."""
+        return self.trained_on_this and start == data.test.offset
+
+    def replay(self, events: EventStream) -> bool:
+        """Observe events anew, with the boundaries that `states` has; whether the run's own state had been
+        kept instead, whose memory is from training."""
+        data = self.require_data()
+        start = data.part(_split_of(data, len(events))).offset
+        kept = self.keeps_the_state_before(data, start)
+        cuts = (
+            [0, data.val.offset, start] if kept else [0, start]
+        )  # the kept state met training, then validation
+        self.model.reset()
+        for first, last in pairwise(cuts):
+            self.observe(events[first:last])
+        self._pass(events[start:])
+        return kept
+
+    def _pass(self, events: EventStream) -> None:
+        """Observe events of the split that is asked about."""
+        if self.model.trains_in_turn:
+            for first, last in steps_in_turn(events.t, 1):
+                self.model.observe(events[first:last])
+        else:
+            self.observe(events)
 
     def observe(self, events: EventStream) -> None:
         with torch.no_grad():
             for block in events.blocks(TGB_BATCH):
                 self.model.observe(block)
 
-    def _explain(self, src: int, dst: int, t: int, older: int, rank: tuple[float, int] | None) -> Scored:
-        model = self.model
+    @property
+    def attends(self) -> bool:
+        """Whether there are past events in an attention, that could be older."""
+        encoder = self.model.encoder if isinstance(self.model, WithPairTerm) else self.model
+        return isinstance(encoder, TGN)
+
+    def _explain(
+        self, src: int, dst: int, t: int, older: int, rank: tuple[float, int] | None, observed: int | None
+    ) -> Scored:
+        model, names = self.model, replace(self.names, observed=observed)
         ask = Queries(np.array([src], np.int32), np.array([t]), np.array([[dst]], np.int32))
         score = float(model.score(ask))  # also makes room for unseen nodes
-        if isinstance(model, TGN) or (isinstance(model, WithPairTerm) and isinstance(model.encoder, TGN)):
-            return explain_pair(model, src, dst, t, older=older, names=self.names, rank=rank)
+        if self.attends:
+            assert isinstance(model, TGN | WithPairTerm)
+            return explain_pair(model, src, dst, t, older=older, names=names, rank=rank)
         assert isinstance(model, KeatRank | WithPairTerm)
-        return explain_by_pair_term(model, src, dst, t, score, names=self.names, rank=rank)
+        return explain_by_pair_term(model, src, dst, t, score, names=names, rank=rank)
 
     def _rank_among_known(self, src: int, dst: int, t: int) -> tuple[float, int] | None:
         """Among all nodes that have been destinations so far, and this one."""
@@ -186,6 +227,13 @@ class Asker:
                 f"{self.folder} was trained on {self.description['feature_dim']} features an event; "
                 f"{stream.name} has {stream.feature_dim}."
             )
+
+
+def _other_data(trained_on: dict[str, Any], data: Dataset) -> str:
+    return (
+        f"{data.name} ({len(data.stream):,} events) is not what the run was trained on, {trained_on['name']} "
+        f"({trained_on['events']:,} events): fine if it has grown since, else its nodes may be others."
+    )
 
 
 def _split_of(data: Dataset, row: int) -> SplitName:

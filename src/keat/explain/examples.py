@@ -12,21 +12,19 @@ import torch
 
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
-from keat.events.units import SECONDS_PER
 from keat.explain.asking import Asker
 from keat.explain.explanation import Explanation
-from keat.explain.page import model_line, story
+from keat.explain.page import counterfactual, model_line, story
 from keat.explain.page_pair import pair_tables
 from keat.explain.page_tables import table
 from keat.explain.scored import Scored
-from keat.explain.wording import moment, signed
+from keat.explain.wording import moment, signed, three_days
 from keat.report.page import Section
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
 
 TITLE = "What it looked at"
-DAYS = 3.0  # how much older an event is made
 
 
 def attention_section(folder: Path, data: Dataset, name: str) -> Section:
@@ -39,7 +37,7 @@ def attention_section(folder: Path, data: Dataset, name: str) -> Section:
     rows = _best_and_worst(asker, data)
     if not rows:
         return Section(TITLE, "No source of the first test events has a past event to look at.")
-    explained = [asker.event(row, older=_three_days(data)) for row in rows]
+    explained = [asker.event(row, older=three_days(data.stream.unit)) for row in rows]
     parts = [_example(x, said) for x, said in zip(explained, ("best", "worst"), strict=False)]
     hint = (
         f"{name}: {model_line(explained[0])}. Of the first {min(TGB_BATCH, len(data.test))} test events, "
@@ -77,9 +75,7 @@ def _example(x: Scored, said: str) -> str:
     parts = f"Score {signed(x.score, plus=False)}"
     if isinstance(x, Explanation):
         parts += f"; from memory alone, without any past event, {signed(x.score_of_memory, plus=False)}"
-    attention = table(x, 0, sliding=False) if isinstance(x, Explanation) else ""
-    return f"<h3>{title}</h3><p>{escape(f'{parts}. {story(x)}')}</p>{pair_tables(x)}{attention}"
-
-
-def _three_days(data: Dataset) -> int:
-    return max(1, round(DAYS * 86_400 / SECONDS_PER[data.stream.unit]))
+    told, attention = story(x), ""
+    if isinstance(x, Explanation):  # the source's events are shown, so the sentence is about one of them
+        told, attention = counterfactual(x, sides=(0,)) or told, table(x, 0, sliding=False)
+    return f"<h3>{title}</h3><p>{escape(f'{parts}. {told}')}</p>{pair_tables(x)}{attention}"

@@ -35,10 +35,14 @@ class Explanation(Scored):
     deletion: DeletionCurves
     pieces: dict[str, Any] = field(repr=False)  # see `keat.explain.pieces`
 
-    def most_telling(self) -> tuple[End, Neighbor] | None:
-        """The past event whose age matters most to the score, and whose it is."""
-        events = [(end, neighbor) for end in self.ends for neighbor in end.neighbors]
+    def most_telling(self, sides: Sequence[int] = (0, 1)) -> tuple[End, Neighbor] | None:
+        """The past event whose age matters most to the score, and whose it is: of both ends, or of one."""
+        events = [(self.ends[side], neighbor) for side in sides for neighbor in self.ends[side].neighbors]
         return max(events, key=lambda found: abs(found[1].score_if_older - self.score), default=None)
+
+    @property
+    def has_past(self) -> bool:
+        return any(end.neighbors for end in self.ends)
 
     @property
     def score_of_memory(self) -> float:
@@ -71,7 +75,7 @@ class Explanation(Scored):
                 "most_attended_first": curves.most_attended_first.tolist(),
                 "least_attended_first": curves.least_attended_first.tolist(),
                 "random_mean": curves.random.mean(dim=0).tolist(),
-                "faithfulness": curves.faithfulness,
+                "faithfulness": None if math.isnan(curves.faithfulness) else curves.faithfulness,
             },
         }
 
@@ -111,6 +115,7 @@ def explain_pair(
     return Explanation(
         model={
             "name": names.model,
+            "loss": names.loss,
             "kernel": config.kernel,
             "width": config.width if math.isfinite(config.width) else "inf",
             "sigma": model.sigma,

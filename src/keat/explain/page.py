@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-
-import numpy as np
 
 import keat
 from keat.errors import CacheError
@@ -30,6 +30,12 @@ LOGITS = {
 }
 
 
+_CLOCKS = {
+    "query": "Age at the question",
+    "neighbor": "Δ: its age at the neighbour's last update",
+}
+
+
 def write_page(explanation: Scored, path: Path) -> None:
     try:
         path.write_text(page(explanation), encoding="utf-8")
@@ -47,22 +53,27 @@ def page(x: Scored) -> str:
         destination=escape(str(x.destination)),
         score=signed(x.score, plus=False),
         facts=escape(facts_line(x)),
+        notice="" if x.notice is None else f'<p class="notice">{escape(x.notice)}</p>',
         tiles=_tiles(x),
         story=escape(story(x)),
         pair=pair_section(x),
         attention=_attention(x) if isinstance(x, Explanation) else "",
         notes=_notes(x),
         footer=escape(f"keat {keat.__version__}"),
-        program=_program(x) if isinstance(x, Explanation) else "",
+        program=_program(x) if isinstance(x, Explanation) and x.has_past else "",
     )
 
 
 def _attention(x: Explanation) -> str:
     labels = [ago(age, x.unit) for age in x.ages]
+    tables = "\n".join(table(x, side) for side in (0, 1))
+    if not x.has_past:
+        return tables
     return _template("attention.html").substitute(
         choices=choices(x),
         last=len(x.ages) - 1,
-        ends="\n".join(table(x, side) for side in (0, 1)),
+        clock=_CLOCKS[x.model["delta"]],
+        ends=tables,
         sweeps="\n".join(sweeps(x, end, labels) for end in x.ends if end.neighbors),
         deletion=deletion(x),
     )
@@ -97,15 +108,16 @@ def story(x: Scored) -> str:
     )
 
 
-def counterfactual(x: Explanation) -> str | None:
-    """The event whose age mattered most, in a sentence; None where there is no past."""
-    found = x.most_telling()
+def counterfactual(x: Explanation, sides: Sequence[int] = (0, 1)) -> str | None:
+    """The event whose age mattered most, in a sentence: of both ends, or of one. None without a past."""
+    found = x.most_telling(sides)
     if found is None:
         return None
     end, most = found
     return (
-        f"Had the event of {end.node} with {most.node}, {ago(most.since, x.unit)} before, been "
-        f"{humanize(x.older, x.unit)} older, the score would be {signed(most.score_if_older, plus=False)} "
+        f"In the attention alone: had the event of {end.node} with {most.node}, "
+        f"{ago(most.since, x.unit)} before, been {humanize(x.older, x.unit)} older, "
+        f"the score would be {signed(most.score_if_older, plus=False)} "
         f"({signed(most.score_if_older - x.score)})."
     )
 
@@ -138,7 +150,7 @@ def _tiles(x: Scored) -> str:
     tiles = [
         (
             signed(x.score, plus=False),
-            f"score, a logit; as a probability {1 / (1 + np.exp(-x.score)):.0%}, uncalibrated",
+            _what_a_score_is(x),
         )
     ]
     if x.pair is not None and x.model["name"] != "keat-rank":  # of which it is all
@@ -148,11 +160,20 @@ def _tiles(x: Scored) -> str:
         tiles += [
             (signed(x.score_of_memory, plus=False), "from memory alone, without any past event"),
             (signed(x.score - x.score_without_past), "added by attention to past events"),
-            ("–" if np.isnan(faithful) else f"{faithful:.2f}×", "faithfulness: most attended against random"),
+            (
+                "–" if math.isnan(faithful) else f"{faithful:.2f}×",
+                "faithfulness: most attended against random",
+            ),
         ]
     elif x.model["name"] != "keat-rank":
         tiles.append((signed(x.score_of_embeddings), "from the embeddings of the two"))
     return "\n".join(f"<li><b>{value}</b>{escape(what)}</li>" for value, what in tiles)
+
+
+def _what_a_score_is(x: Scored) -> str:
+    if x.model["loss"] == "listwise":  # it compares candidates; what they have in common is arbitrary
+        return "score, to compare with those of other candidates: trained listwise, it is no probability"
+    return f"score, a logit; as a probability {1 / (1 + math.exp(-x.score)):.0%}, uncalibrated"
 
 
 def _notes(x: Scored) -> str:
@@ -174,13 +195,16 @@ def _notes_on_attention(x: Explanation) -> list[str]:
         + ", and attention is the softmax of the logits. ψ fades evidence with age; it "
         "does not raise attention to the recent. An event whose evidence speaks against it gains attention "
         "as it gets older.",
-        "Ages are changed in the attention only. Memory, in which past events left their traces as they "
-        "happened, stays as it was; “memory alone” is the score with all past events out of the attention.",
-        "Every number, also those of the slider, is what the model itself gives; nothing is approximated.",
+        "Ages are changed in the attention only, of both ends where an event is between the two. Memory, in "
+        "which past events left their traces as they happened, stays as it was, and so does which events are "
+        "looked at; “memory alone” is the score with all past events out of the attention. Within that, "
+        "every number, also those of the slider, is what the model itself gives.",
     ]
     if x.model["delta"] == "neighbor":
         notes.append(
-            "This model measures the age of an event from the neighbour's last update, not from the "
-            "question; where the two differ, the table shows both."
+            "This model gives to ψ and φ not the age at the question but Δ, the age at the neighbour's last "
+            "update; where the two differ, the table shows both. The slider and the sweeps set Δ itself. "
+            "“If older” moves the event: where it was the neighbour's last update, that goes back too, so "
+            "Δ of the event may stay and that of others may shrink. “Without it” leaves every Δ as it was."
         )
     return notes

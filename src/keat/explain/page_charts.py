@@ -14,7 +14,7 @@ from keat.report.svg import BLUE, GREY, VERMILION, Line, by_recency, chart
 
 def sweeps(x: Explanation, end: End, labels: Sequence[str]) -> str:
     ticks = _ticks(labels, 4)
-    top = max(max(max(line) for line in sweep) for sweep in (end.shared, end.frozen, end.recomputed))
+    low, high = axis([alpha for sweep in (end.shared, end.frozen, end.recomputed) for alpha in sweep])
     panels = []
     for title, sweep, alone in (
         ("all at once, φ frozen", end.shared, False),
@@ -33,9 +33,16 @@ def sweeps(x: Explanation, end: End, labels: Sequence[str]) -> str:
             for k, alpha in enumerate(sweep)
         ]
         what = f"Attention of {end.node} to each past event over its age, {title}"
-        panels.append(f"<figure>{chart(title, lines, ticks, 0.0, top * 1.05, what)}</figure>")
+        panels.append(f"<figure>{chart(title, lines, ticks, low, high, what)}</figure>")
     heading = escape(f"Attention of {end.role} {end.node} over age")
     return f'<h3 class="hint">{heading}</h3><div class="panels by-recency">{"".join(panels)}</div>'
+
+
+def axis(lines: Sequence[Sequence[float]]) -> tuple[float, float]:
+    """From 0 to a little above all; nearer where they lie in a narrow band, which would look flat."""
+    low, high = min(map(min, lines)), max(map(max, lines))
+    room = max(0.05 * (high - low), 1e-3)
+    return (low - room, high + room) if low > high / 2 else (0.0, high * 1.05)
 
 
 def deletion(x: Explanation) -> str:

@@ -21,17 +21,16 @@ LOGIT_PARTS = {
 
 
 def choices(x: Explanation) -> str:
-    """Every event, the most attended first chosen, and all events of an end together."""
+    """Every event, that of the headline chosen, and all events of an end together."""
     options = []
-    top = max(
-        ((n.attention, side, k) for side, end in enumerate(x.ends) for k, n in enumerate(end.neighbors)),
-        default=None,
-    )
+    told = x.most_telling()
     for side, end in enumerate(x.ends):
+        if not end.neighbors:
+            continue
         options.append(f'<optgroup label="{escape(f"{end.role} {end.node}")}">')
         options.append(f'<option value="{side},-1">all its past events together</option>')
         for k, neighbor in enumerate(end.neighbors):
-            chosen = " selected" if top is not None and top[1:] == (side, k) else ""
+            chosen = " selected" if told is not None and told[1] is neighbor else ""
             what = f"#{k + 1} with {neighbor.node}, {ago(neighbor.since, x.unit)} ago"
             options.append(f'<option value="{side},{k}"{chosen}>{escape(what)}</option>')
         options.append("</optgroup>")
@@ -91,7 +90,7 @@ def _row(
     bar_id, share_id = ("", "") if place is None else (f' id="alpha-{place}"', f' id="share-{place}"')
     was = "" if place is None else f'<u style="left:{long}"></u>'
     row = f"row {n.row:,}" if n.row is not None else moment(n.happened, x.unit)
-    used = "" if n.age == n.since else f"<small>model: {escape(ago(n.age, x.unit))}</small>"
+    used = "" if n.age == n.since else f"<small>Δ {escape(ago(n.age, x.unit))}</small>"
     heads = " · ".join(f"{alpha:.2f}" for alpha in n.alpha)
     psi = " · ".join(f"{value:.2f}" for value in (n.psi if len(set(n.psi)) > 1 else n.psi[:1]))
     return f"""<tr><td class="wide"><span class="who">#{k + 1} {escape(str(n.node))}</span><small>{

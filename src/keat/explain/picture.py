@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from keat.explain.ends import End
 from keat.explain.explanation import Explanation
-from keat.explain.page import counterfactual, facts_line, model_line
+from keat.explain.page import counterfactual, facts_line, model_line, story
+from keat.explain.page_charts import axis
 from keat.explain.page_tables import LOGIT_PARTS, logit_parts
 from keat.explain.picture_pair import draw_evidence, draw_widths
 from keat.explain.scored import Scored
@@ -29,14 +30,19 @@ def write_picture(x: Scored, path: Path) -> None:
     """A PNG of all there is: logits and attention of every past event, two sweeps and the deletion curves;
     the parts of the pair term."""
     plt = pyplot()
-    ratios = [1.25, 1, 1, 1] if isinstance(x, Explanation) else []
+    attention = x if isinstance(x, Explanation) and x.has_past else None
+    ratios = [1.25, 1, 1, 1] if attention is not None else []
     ratios += [] if x.pair is None else [1.25]
-    figure = plt.figure(figsize=(3 + 3 * sum(ratios), 7.6), layout="constrained")
+    tall = 7.6 if ratios else 1.6
+    figure = plt.figure(figsize=(3 + 3 * max(sum(ratios), 2.25), tall), layout="constrained")
     title = f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}"
     figure.suptitle(f"{title}\n{model_line(x)}\n{facts_line(x)}", fontsize=11)
-    axes = figure.subplots(2, len(ratios), squeeze=False, width_ratios=ratios)
-    if isinstance(x, Explanation):
-        _attention(axes[:, :4], x)
+    if ratios:
+        axes = figure.subplots(2, len(ratios), squeeze=False, width_ratios=ratios)
+    else:
+        figure.text(0.5, 0.15, story(x), ha="center", fontsize=11)
+    if attention is not None:
+        _attention(axes[:, :4], attention)
     if x.pair is not None:
         draw_evidence(axes[0, -1], x)
         draw_widths(axes[1, -1], x)
@@ -46,22 +52,22 @@ def write_picture(x: Scored, path: Path) -> None:
 
 def _attention(axes: npt.NDArray[np.object_], x: Explanation) -> None:
     for row, end in zip(axes, x.ends, strict=True):
+        if not end.neighbors:
+            for empty in row[:3]:
+                empty.set_axis_off()
+            row[0].set_title(f"{end.role} {end.node}: no past event", loc="left", fontsize=10)
+            continue
         _events(row[0], x, end)
         _sweep(row[1], x, end, end.shared, "all at once, φ frozen", marked=False)
         _sweep(row[2], x, end, end.recomputed, "one alone, φ recomputed", marked=True)
     _deletion(axes[0, 3], x)
     axes[1, 3].set_axis_off()
-    sentence = counterfactual(x) or "Neither end has a past event."
-    axes[1, 3].text(0, 0.6, fill(sentence, 34), fontsize=11)
+    axes[1, 3].text(0, 0.6, fill(counterfactual(x) or "", 34), fontsize=11)
 
 
 def _events(axes: Axes, x: Explanation, end: End) -> None:
     """Node and edge part of each logit, and the share of attention beside them."""
     axes.set_title(f"{end.role} {end.node}: logits, attention in %", loc="left", fontsize=10)
-    if not end.neighbors:
-        axes.text(0.5, 0.5, "no past event", ha="center", transform=axes.transAxes)
-        axes.set_axis_off()
-        return
     parts, place = logit_parts(x, end), np.arange(len(end.neighbors))
     names = LOGIT_PARTS[x.model["modulate"]]
     axes.barh(place - 0.19, parts[:, 0], 0.36, color=BLUE, label=f"{names[0]}, against its mean")
@@ -104,7 +110,7 @@ def _sweep(
             axes.plot(at, np.interp(at, places, alpha), "o", color=colour, markersize=4)
     shown = np.linspace(0, len(x.ages) - 1, 4).round().astype(int)
     axes.set_xticks(shown, [ago(x.ages[g], x.unit) for g in shown], fontsize=8)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(*axis(sweep))
     axes.set_ylabel("attention", fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -18,17 +18,24 @@ from keat.explain.explanation import Explanation
 from keat.explain.scored import Scored
 from keat.models.contract import Queries
 
+_FROM_TRAINING = (
+    "the run keeps the memory it had after training, made while its weights still changed; a replay makes it "
+    "with the final weights"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """Scores of the pair after everything strictly earlier was observed anew, as it was and with ``row``
-    older."""
+    """Scores of the pair after what was known of the past was observed anew, as it was and with ``row``
+    older; ``effect`` is the difference, ``why`` says why ``as_it_was`` is not the score that is explained."""
 
     row: int
     node: str | int  # the other end of that event, seen from `of`
     of: str | int
     as_it_was: float
     if_older: float
+    effect: float
+    why: str | None
 
 
 def replay(asker: Asker, x: Scored) -> Replayed:
@@ -40,12 +47,13 @@ def replay(asker: Asker, x: Scored) -> Replayed:
         raise InputError("There is no past event in a dataset to move; give the DATASET, or another pair.")
     end, neighbor = found
     row = int(found[1].row)
-    stream = asker.require_data().stream
-    history = stream[: int(np.searchsorted(stream.t, x.t))]
-    as_it_was, if_older = (
-        _score_after(asker, events, x) for events in (history, moved_back(history, row, x.older))
-    )
-    return Replayed(row, neighbor.node, end.node, as_it_was, if_older)
+    history = asker.require_data().stream[: x.observed]
+    was_kept = asker.replay(history)
+    as_it_was = _score(asker, x)
+    asker.replay(moved_back(history, row, x.older))
+    if_older = _score(asker, x)
+    why = _FROM_TRAINING if was_kept else None
+    return Replayed(row, neighbor.node, end.node, as_it_was, if_older, if_older - as_it_was, why)
 
 
 def moved_back(events: EventStream, row: int, older: int) -> EventStream:
@@ -58,10 +66,7 @@ def moved_back(events: EventStream, row: int, older: int) -> EventStream:
     return replace(events, t=t[order], labels=labels, node_labels=None, **columns)
 
 
-def _score_after(asker: Asker, events: EventStream, x: Explanation) -> float:
-    model = asker.model
-    model.reset()
-    asker.observe(events)
+def _score(asker: Asker, x: Explanation) -> float:
     source = np.array([asker.index(x.source, "src")], dtype=np.int32)
     destination = np.array([[asker.index(x.destination, "dst")]], dtype=np.int32)
-    return float(model.score(Queries(source, np.array([x.t]), destination)))
+    return float(asker.model.score(Queries(source, np.array([x.t]), destination)))

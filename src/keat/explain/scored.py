@@ -26,6 +26,9 @@ class Names:
     dataset: str | None = None
     unit: TimeUnit = "s"
     model: str = "tgn"
+    loss: str = "pairwise"  # what the model was trained by
+    observed: int | None = None  # so many events of the dataset the model had seen
+    notice: str | None = None  # what the reader must know of the data
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -42,6 +45,8 @@ class Scored:
     rank: float | None
     candidates: int | None
     pair: PairExplanation | None  # the pair term, where the model has one
+    observed: int | None  # events of the dataset, from its first, that the model had seen
+    notice: str | None
 
     @property
     def score_of_embeddings(self) -> float:
@@ -51,7 +56,7 @@ class Scored:
     def to_json(self) -> dict[str, Any]:
         """Everything a person would read, in plain values."""
         names = ("model", "dataset", "unit", "source", "destination", "t", "score", "rank", "candidates")
-        plain = {name: getattr(self, name) for name in names}
+        plain = {name: getattr(self, name) for name in (*names, "observed", "notice")}
         if self.pair is None:
             return plain | {"pair": None}
         told = asdict(self.pair) | {"remembers": self.pair.remembers(self.unit)}
@@ -73,7 +78,7 @@ def explain_by_pair_term(
     names = names or Names()
     term = model if isinstance(model, KeatRank) else model.pair
     return Scored(
-        model={"name": names.model, "sigma": model.sigma},
+        model={"name": names.model, "loss": names.loss, "sigma": model.sigma},
         pair=term.explain_pair(source, destination, t),
         score=score,
         **placed(names, source, destination, t, rank),
@@ -92,4 +97,6 @@ def placed(
         "t": t,
         "rank": None if rank is None else rank[0],
         "candidates": None if rank is None else rank[1],
+        "observed": names.observed,
+        "notice": names.notice,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import UTC, datetime
 
@@ -34,9 +35,19 @@ def duration(text: str, unit: TimeUnit) -> int:
     return ticks
 
 
+def three_days(unit: TimeUnit) -> int:
+    """How much older an event is made unless something else is said; at least one tick."""
+    return max(1, round(3 * 86_400 / SECONDS_PER[unit]))
+
+
 def ago(age: int, unit: TimeUnit) -> str:
     """An age as a person would say it."""
     return humanize(age, unit) if age else f"0 {unit}"
+
+
+def short_ago(age: int, unit: TimeUnit) -> str:
+    """The same for a narrow column: 22.7h, 1.01d."""
+    return ago(age, unit).replace(" days", "d").replace(" day", "d").replace(" ", "")
 
 
 def moment(t: int, unit: TimeUnit) -> str:
@@ -53,6 +64,8 @@ def moment(t: int, unit: TimeUnit) -> str:
 
 
 def signed(value: float, plus: bool = True) -> str:
-    """Three decimals with a true minus."""
+    """Three decimals with a true minus; – for what there is no number of."""
+    if math.isnan(value):
+        return "–"
     text = f"{value:+.3f}" if plus else f"{value:.3f}"
     return text.replace("-", "−")
