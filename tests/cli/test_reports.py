@@ -87,6 +87,28 @@ def test_it_fits_screens_and_paper(width: int, demo: dict[str, Any], browser: An
     assert page.tab.is_visible("table")
 
 
+def test_numbers_stay_in_their_card_and_paper_is_no_phone(browser: Any, tmp_path: Path) -> None:
+    value = keat("reproduce", "figure-moments", "--out", tmp_path / "m.png", "--json").json
+    page = Opened(browser, Path(value["report"]), viewport={"width": 375, "height": 800})
+    first = value["rows"][0]
+    assert page.rows()[0] == ["0.5", "0", f"{first['R_n']:.4g}", f"{first['closed form']:.4g}"]
+    for row in page.rows():
+        assert max(map(len, row)) <= len("5.645e-06")
+    edge = "document.querySelector('{}').getBoundingClientRect().right"
+    assert page.tab.evaluate(edge.format("table")) <= page.tab.evaluate(edge.format("section"))
+    head = "getComputedStyle(document.querySelector('thead')).display"
+    table = Opened(browser, _data_report(tmp_path), viewport={"width": 375, "height": 800})
+    assert table.tab.evaluate("document.documentElement.scrollWidth") <= 375
+    assert table.tab.evaluate(head) == "none"  # a card a row
+    assert "jodie-reddit are those of the docstring" in table.tab.inner_text("section .hint")
+    table.tab.emulate_media(media="print")
+    assert table.tab.evaluate(head) == "table-header-group"
+
+
+def _data_report(folder: Path) -> Path:
+    return Path(keat("reproduce", "table-data", "--out", folder / "d.png", "--json").json["report"])
+
+
 def test_training_ends_with_a_report(browser: Any, tmp_path: Path) -> None:
     file = write_orders(tmp_path)
     run = tmp_path / "run"

@@ -19,6 +19,7 @@ from keat.experiments.ledger import USUAL_LEDGER, Ledger
 from keat.experiments.published import published
 from keat.experiments.ranking import PAPER_RANKS, RANKED, averages, ranking, ranks_of
 from keat.experiments.recipe import load_recipe, recipe_names
+from keat.experiments.reporting import tables_of
 from keat.experiments.runner import keys_of
 
 PAPER_LABELS = """
@@ -162,6 +163,12 @@ def test_ranks_average_to_the_papers() -> None:
         assert rows[model]["ranking MRR"] == reciprocal
     assert rows["DyRep"]["ranking MRR"] == 0.177  # the paper prints 0.178
     assert next(iter(rows)) == "TNCN"
+
+
+def test_the_table_of_ranks_says_what_17_means(nothing_here: Path) -> None:
+    (table,) = tables_of("Ranks", ranking({}, nothing_here, nothing_here / "none.jsonl"))
+    assert "17 among the leaderboard's 16" in table.caption
+    assert any("17" in row for row in table.rows)
 
 
 def test_a_model_that_is_missing_is_ranked_last() -> None:

@@ -113,10 +113,22 @@ def tables_of(title: str, result: Mapping[str, Any]) -> list[Table]:
     """Tables of a result in plain values: ``by_title``, or its ``rows``."""
     found = result.get("by_title") or {title: result.get("rows")}
     return [
-        Table(name, list(rows[0]), [["" if v is None else str(v) for v in row.values()] for row in rows])
+        Table(
+            name,
+            list(rows[0]),
+            [[_cell(value) for value in row.values()] for row in rows],
+            result.get("caption", ""),
+        )
         for name, rows in found.items()
         if rows
     ]
+
+
+def _cell(value: object) -> str:
+    """Four digits are enough to read; JSON has all of them."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return "" if value is None else str(value)
 
 
 def _table_section(table: dict[str, Any]) -> Section:

@@ -13,7 +13,7 @@ from keat.analysis.moments import exponential_ratio, moment_ratios
 from keat.analysis.spectral import Of, spectral_entropies
 from keat.datasets.loading import Dataset
 from keat.kernels import create_kernel
-from keat.report.plots import BLUE, GREEN, ORANGE, gap_curves, pyplot
+from keat.report.plots import BLUE, DASHES, GREEN, ORANGE, gap_curves, pyplot
 
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 RATES = (0.5, 1.0, 2.0)
@@ -26,12 +26,11 @@ def kernel_shapes(path: Path) -> dict[str, Any]:
     ages = np.linspace(0, 5, 201)
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
     scale = 1_000  # ages are whole numbers of a unit
-    for (name, label), colour in zip(
-        (("identity", "none"), ("laplacian", "Laplacian"), ("rbf", "RBF")), COLOURS, strict=False
-    ):
+    shapes = (("identity", "none"), ("laplacian", "Laplacian"), ("rbf", "RBF"))
+    for (name, label), colour, style in zip(shapes, COLOURS, DASHES, strict=False):
         kernel = create_kernel(name, float(scale), 1.0, 1)
         psi = kernel(torch.from_numpy((ages * scale).astype(np.int64))).detach().flatten().numpy()
-        axes.plot(ages, np.broadcast_to(psi, ages.shape), color=colour, label=label)
+        axes.plot(ages, np.broadcast_to(psi, ages.shape), color=colour, linestyle=style, label=label)
     axes.set(xlabel="age Δt / σ", ylabel="ψ(Δt)", ylim=(0, 1.05))
     axes.legend(frameon=False)
     return saved(plt, figure, path)
@@ -42,11 +41,11 @@ def moment_decay(path: Path) -> dict[str, Any]:
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
     rows = []
-    for rate, colour in zip(RATES, COLOURS, strict=False):
+    for rate, colour, style, marker in zip(RATES, COLOURS, DASHES, "os^", strict=False):
         found = moment_ratios(lambda t, a=rate: np.exp(-a * t), lambda t: -t, list(ORDERS))  # type: ignore[misc]
         closed = exponential_ratio(rate, list(ORDERS))
-        axes.semilogy(list(ORDERS), closed, color=colour, label=f"(1 + {rate:g})^-(n+1)")
-        axes.semilogy(list(ORDERS), found, "o", color=colour, markersize=4)
+        axes.semilogy(list(ORDERS), closed, color=colour, linestyle=style, label=f"(1 + {rate:g})^-(n+1)")
+        axes.semilogy(list(ORDERS), found, marker, color=colour, markersize=4)
         rows += [{"a": rate, "n": n, "R_n": float(found[n]), "closed form": float(closed[n])} for n in ORDERS]
     axes.set(xlabel="order n", ylabel="R_n")
     axes.legend(frameon=False)

@@ -38,7 +38,8 @@ class Table:
         body = "\n".join(f"<tr>{self._row(row)}</tr>" for row in self.rows)
         caption = f'<p class="hint">{escape(self.caption)}</p>' if self.caption else ""
         narrow = ' class="narrow"' if self._is_narrow() else ""
-        return f"<table{narrow}><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>{caption}"
+        table = f"<table{narrow}><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
+        return f'<div class="scroll">{table}</div>{caption}'
 
     def _is_narrow(self) -> bool:
         """Whether a phone has room for it as it is."""
