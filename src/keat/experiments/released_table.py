@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,12 @@ from keat.experiments.job import Job
 from keat.experiments.recipe import Arm
 from keat.experiments.runner import line_of, task_of, trained_run, usual_refresh
 from keat.experiments.sources import open_source
-from keat.experiments.statistics import paired_difference, spread
-from keat.experiments.tables import Lines, lines_of
+from keat.experiments.tables import table_of
 from keat.report.figures import COLOURS, grid, saved
 from keat.report.plots import pyplot
 from keat.tasks.link import LinkTask
 
 SUFFIX = "-released"  # of the names of such lines
-WAYS = ("sound", "as released")
 
 
 def draw_released(drawing: Drawing) -> dict[str, Any]:
@@ -31,34 +30,40 @@ def draw_released(drawing: Drawing) -> dict[str, Any]:
     figure, axes = grid(plt, len(drawing.datasets))
     rows = []
     for place, data in zip(axes, drawing.datasets, strict=True):
-        at = 0
-        for arm in drawing.recipe.arms:
-            for way, colour in zip(WAYS, COLOURS, strict=False):
-                values = _by_seed(drawing, arm, data, scored[way])
-                row = {"dataset": data, "model": arm.label, "evaluation": way, "seeds": len(values)}
-                row[f"test {drawing.recipe.metric}"] = str(spread(list(values.values())))
-                row["difference, paired"] = ""
-                if arm.against is not None:
-                    other = next(one for one in drawing.recipe.arms if one.label == arm.against)
-                    theirs = _by_seed(drawing, other, data, scored[way])
-                    row["difference, paired"] = f"{paired_difference(values, theirs)} vs {arm.against}"
-                    gains = [values[seed] - theirs[seed] for seed in values.keys() & theirs.keys()]
-                    place.plot(gains, [-at] * len(gains), "o", color=colour, label=way if at < 2 else None)
-                    place.text(
-                        0,
-                        -at + 0.18,
-                        f"{arm.label}, {way}",
-                        transform=place.get_yaxis_transform(),
-                        fontsize=8,
-                    )
-                    at += 1
-                rows.append(row)
-        place.axvline(0, color="0.4", linewidth=0.8)
-        place.set(xlabel=f"difference in test {drawing.recipe.metric}, a dot a seed", ylim=(0.4 - at, 0.6))
-        place.set_yticks([])
+        tables = {way: table_of(drawing.recipe, data, lines)["rows"] for way, lines in scored.items()}
+        rows += [
+            {
+                "dataset": data,
+                "model": row["label"],
+                "evaluation": way,
+                "seeds": row["seeds"],
+                f"test {drawing.recipe.metric}": row["test"],
+                "difference, paired": row["difference"] or "",
+            }
+            for each in zip(*tables.values(), strict=True)
+            for way, row in zip(tables, each, strict=True)
+        ]
+        _draw_gains(place, drawing.recipe.arms, tables)
+        place.set_xlabel(f"difference in test {drawing.recipe.metric}, a dot a seed")
         place.set_title(data, loc="left", fontsize=11)
-        place.spines[["top", "right", "left"]].set_visible(False)
     return {"rows": rows, **saved(plt, figure, drawing.path)}
+
+
+def _draw_gains(place: Any, arms: Sequence[Arm], tables: Mapping[str, Sequence[dict[str, Any]]]) -> None:
+    """A line for each arm that is compared and way to evaluate, a dot a seed."""
+    values = {(row["label"], way): row["values"] for way, rows in tables.items() for row in rows}
+    compared = [(arm, way) for arm in arms if arm.against is not None for way in tables]
+    colours = dict(zip(tables, COLOURS, strict=False))
+    beside = place.get_yaxis_transform()  # across the panel, whatever the differences are
+    for at, (arm, way) in enumerate(compared):
+        ours, theirs = values[arm.label, way], values[arm.against, way]
+        gains = [ours[seed] - theirs[seed] for seed in ours.keys() & theirs.keys()]
+        place.plot(gains, [-at] * len(gains), "o", color=colours[way])
+        place.text(0, -at + 0.18, f"{arm.label}, {way}", transform=beside, fontsize=8)
+    place.axvline(0, color="0.4", linewidth=0.8)
+    place.set_ylim(0.4 - len(compared), 0.6)
+    place.set_yticks([])
+    place.spines[["top", "right", "left"]].set_visible(False)
 
 
 def run_released(job: Job, key: str, scratch: str) -> dict[str, Any]:
@@ -73,10 +78,3 @@ def run_released(job: Job, key: str, scratch: str) -> dict[str, Any]:
     found = evaluate_as_released(folder, data, val, test)
     metrics = {"val": found["val as released"], "test": {str(usual_refresh(job)): found["test as released"]}}
     return line_of(job, key, metrics | {"events": len(data.stream)}, time.perf_counter() - started)
-
-
-def _by_seed(drawing: Drawing, arm: Arm, data: str, results: Lines) -> dict[int, float]:
-    mine = lines_of(drawing.recipe, arm, [(job, line) for job, line in results if job.data == data])
-    return {
-        seed: float(next(iter(line["test"].values()))[drawing.recipe.metric]) for seed, line in mine.items()
-    }
