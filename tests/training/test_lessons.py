@@ -58,7 +58,7 @@ def test_historical_negatives_are_earlier_destinations_of_the_source(data: Datas
 
 
 def test_blocks_in_turn_end_between_two_times(random_stream: MakeStream) -> None:
-    data = Dataset(random_stream(3, events=500, times=40))
+    data = Dataset(random_stream(3, events=500, times=80))
     blocks = [lesson.events for lesson in LinkLessons(data, 20, in_turn=True).epoch(1, 1)]
     assert sum(map(len, blocks)) == len(data.train)
     assert all(one.t[-1] < two.t[0] for one, two in pairwise(blocks))

@@ -119,8 +119,8 @@ def train_command(
     from keat.cli.reporting import train_report
     from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
     from keat.models.registry import trains_in_turn
-    from keat.tasks.script import TGB_BATCH
     from keat.training.fit import FitConfig
+    from keat.training.lessons import usual_refresh
     from keat.training.runs import (
         best_epoch,
         configuration,
@@ -208,7 +208,7 @@ def train_command(
         err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
         raise typer.Exit(130) from None
     asked = task_of(data, "test", task, labels, eval_sample, seed)
-    refresh = 1 if trains_in_turn(config) and not about_nodes else TGB_BATCH
+    refresh = usual_refresh(asked.kind, data.train, trains_in_turn(config))
     test = evaluate_run(folder, data, asked, "test", refresh=refresh, device=device)
     result = best_epoch(folder) | {
         "test": test.metrics,

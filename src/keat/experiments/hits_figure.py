@@ -13,7 +13,7 @@ import torch
 
 from keat.experiments.drawing import Drawing
 from keat.experiments.job import Job
-from keat.experiments.runner import line_of, task_of, trained_run, usual_refresh
+from keat.experiments.runner import line_of, refresh_of, task_of, trained_run
 from keat.experiments.sources import open_source
 from keat.experiments.statistics import spread
 from keat.experiments.tables import lines_of
@@ -76,7 +76,7 @@ def run_hits(job: Job, key: str, scratch: str) -> dict[str, Any]:
     torch.set_num_threads(1)
     started = time.perf_counter()
     data = open_source(job.source)
-    refresh = (job.refresh or (usual_refresh(job),))[0]
+    refresh = (job.refresh or (refresh_of(job, data),))[0]
     test = task_of(job, data, "test")
     if job.is_heuristic:
 

@@ -13,7 +13,7 @@ from keat.experiments.as_released import evaluate_as_released
 from keat.experiments.drawing import Drawing
 from keat.experiments.job import Job
 from keat.experiments.recipe import Arm
-from keat.experiments.runner import line_of, task_of, trained_run, usual_refresh
+from keat.experiments.runner import line_of, refresh_of, task_of, trained_run
 from keat.experiments.sources import open_source
 from keat.experiments.tables import table_of
 from keat.report.figures import COLOURS, grid, saved
@@ -76,5 +76,8 @@ def run_released(job: Job, key: str, scratch: str) -> dict[str, Any]:
     assert isinstance(val, LinkTask)
     assert isinstance(test, LinkTask)
     found = evaluate_as_released(folder, data, val, test)
-    metrics = {"val": found["val as released"], "test": {str(usual_refresh(job)): found["test as released"]}}
+    metrics = {
+        "val": found["val as released"],
+        "test": {str(refresh_of(job, data)): found["test as released"]},
+    }
     return line_of(job, key, metrics | {"events": len(data.stream)}, time.perf_counter() - started)

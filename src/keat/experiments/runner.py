@@ -34,6 +34,7 @@ from keat.tasks.node_property import NodeProperty
 from keat.tasks.script import TGB_BATCH
 from keat.training.checkpoint import read_description
 from keat.training.evaluate import Evaluation, evaluate
+from keat.training.lessons import usual_refresh
 from keat.training.runs import best_epoch, configuration, evaluate_run, train_run
 
 Engine = Literal["local", "ray"]
@@ -119,11 +120,11 @@ def trained_run(job: Job, data: Dataset, scratch: Path) -> Path:
     return folder
 
 
-def usual_refresh(job: Job) -> int:
-    """How fresh the state is where the job does not say: TGB's protocol, or what the model asks for."""
-    if job.is_heuristic or not trains_in_turn(configuration(job.model, **job.config)):
+def refresh_of(job: Job, data: Dataset) -> int:
+    """How fresh the state is where the job does not say: TGB's protocol, or as the model was trained."""
+    if job.is_heuristic:
         return TGB_BATCH
-    return 1
+    return usual_refresh(job.task, data.train, trains_in_turn(configuration(job.model, **job.config)))
 
 
 def task_of(job: Job, data: Dataset, split: str) -> LinkTask | NodeProperty:
@@ -139,7 +140,7 @@ def _train(job: Job, data: Dataset, scratch: Path) -> dict[str, Any]:
     task = task_of(job, data, "test")
     tested = {
         refresh: evaluate_run(folder, data, task, "test", refresh=refresh)
-        for refresh in job.refresh or (usual_refresh(job),)
+        for refresh in job.refresh or (refresh_of(job, data),)
     }
     config = asdict(configuration(job.model, **job.config))
     return {"config_full": config, **best_epoch(folder), "test": _by_refresh(tested)}

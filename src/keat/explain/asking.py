@@ -31,7 +31,8 @@ from keat.models.with_pair_term import WithPairTerm
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
-from keat.tasks.script import TGB_BATCH, steps_in_turn
+from keat.tasks.script import TGB_BATCH, steps_by_time
+from keat.training.lessons import usual_refresh
 from keat.training.runs import evaluate_run, open_run
 
 SplitName = Literal["train", "val", "test"]
@@ -92,6 +93,11 @@ class Asker:
             raise InputError(f"Nodes of this run are numbers, but '{node}' is not one.") from None
         return int(self.ids.index(wanted, side=side if self.ids.boundary is not None else None)[0])
 
+    @property
+    def refresh(self) -> int:
+        """How fresh the state is that an event is explained with: as the model was trained."""
+        return usual_refresh("link-ranking", self.require_data().train, self.model.trains_in_turn)
+
     def event(self, row: int, older: int) -> Scored:
         """An event of the dataset, as evaluation would score it."""
         stream = self.require_data().stream
@@ -102,8 +108,7 @@ class Asker:
     def worst(self, number: int, split: Literal["val", "test"], older: int) -> Iterator[Scored]:
         """The events of a split that were ranked worst, worst first."""
         data, task = self.require_data(), self._ranking(split)
-        refresh = 1 if self.model.trains_in_turn else TGB_BATCH
-        ranks = evaluate_run(self.folder, data, task, split, refresh=refresh).outcomes
+        ranks = evaluate_run(self.folder, data, task, split, refresh=self.refresh).outcomes
         order = torch.argsort(ranks, descending=True, stable=True)[:number]
         rows = (order + data.part(split).offset).tolist()
         found = dict(zip(sorted(rows), self._events(sorted(rows), older), strict=True))
@@ -114,7 +119,7 @@ class Asker:
         data = self.require_data()
         split = _split_of(data, rows[0])
         offset = data.part(split).offset
-        if self.model.trains_in_turn:  # what is strictly earlier
+        if self.refresh == 1:  # what is strictly earlier
             starts = np.maximum(np.searchsorted(data.stream.t, data.stream.t[rows]), offset).tolist()
         else:
             starts = [row - (row - offset) % TGB_BATCH for row in rows]
@@ -165,9 +170,9 @@ class Asker:
 
     def _pass(self, events: EventStream) -> None:
         """Observe events of the split that is asked about."""
-        if self.model.trains_in_turn:
-            for first, last in steps_in_turn(events.t, 1):
-                self.model.observe(events[first:last])
+        if self.refresh == 1:
+            for step in steps_by_time(events.t, TGB_BATCH):
+                self.model.observe(events[slice(*step.observe)])
         else:
             self.observe(events)
 

@@ -58,7 +58,7 @@ def _best_and_worst(asker: Asker, data: Dataset) -> Sequence[int]:
     next(asker.states(data, [data.test.offset]))
     places = np.arange(len(events))
     queries = task.candidates.queries(places)
-    in_turn = asker.model.trains_in_turn
+    in_turn = asker.refresh == 1
     with torch.no_grad():
         scores = asker.model.score_in_turn([queries], events)[0] if in_turn else asker.model.score(queries)
     ranks = task.candidates.ranks(places, scores).numpy()

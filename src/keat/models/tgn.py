@@ -154,18 +154,26 @@ class TGN(LearnedLinkModel):
         src, dst = self.log.src[numbers], self.log.dst[numbers]
         nodes, last = self._numbering.last_events(src, dst, numbers)
         with torch.no_grad():
-            if self.training and self._just_read is not None:
-                # The scores of this batch applied these messages already: keep what they computed.
-                table, memory, last_update = self._just_read
-                place = self._numbering.distinct(torch.cat((table, nodes)))[1][len(table) :]
-                self.memory.write(nodes, memory[place], last_update[place])
-                self.memory.pending[nodes] = last
-            else:
+            if not self._keep_just_read(nodes, last):
                 self.memory.observe(nodes, last, self.log)
         self._just_read = None
         self.recent.insert(src, dst, numbers)
         if self._candidates is not None:
             self._candidates.changed[nodes] = True
+
+    def _keep_just_read(self, nodes: Tensor, last: Tensor) -> bool:
+        """Where the scores of this batch applied the pending messages of all these nodes already, keep what
+        they computed; whether that was so. (Of a crowded time, other events were asked about last.)"""
+        if not self.training or self._just_read is None:
+            return False
+        table, memory, last_update = self._just_read
+        distinct, place = self._numbering.distinct(torch.cat((table, nodes)))
+        if len(distinct) > len(table):
+            return False
+        place = place[len(table) :]
+        self.memory.write(nodes, memory[place], last_update[place])
+        self.memory.pending[nodes] = last
+        return True
 
     def _make_room_for(self, *ids: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> None:
         needed = 1 + max(int(part.max(initial=-1)) for part in ids)

@@ -25,6 +25,7 @@ from keat.tasks.script import (
     Rows,
     refresh_steps,
     steps_in_turn,
+    times_of,
 )
 
 SCORES_AT_ONCE = 1 << 22  # a budget for B × C: 32 MiB of float64
@@ -76,26 +77,32 @@ class LinkTask(ABC):
         """The script without the history, for a state that has seen it."""
         at_once = max(1, SCORES_AT_ONCE // self.width)
         if refresh == 1:
-            steps = steps_in_turn(self.positives.t, min(at_once, TGB_BATCH))
+            steps = steps_in_turn(self.positives.t, TGB_BATCH)
         else:
             steps = refresh_steps(self.positives.t, refresh)
-        for start, stop in steps:
-            rows, events = self._asked_within(start, stop), self.positives[start:stop]
-            if refresh == 1 and len(rows) <= at_once and len(rows):
+        for step in steps:
+            rows, events = self._asked_within(*step.ask), self.positives[slice(*step.observe)]
+            if refresh > 1 or not step.in_turn:
+                yield from self._ask_then_observe(rows, events, at_once)
+            elif 0 < len(rows) <= at_once:
                 yield AskInTurn(self.queries(rows), rows, events)
-                continue
-            for low, high in steps_in_turn(events.t, 1) if refresh == 1 else [(0, len(events))]:
-                yield from self._pieces(self._asked_within(start + low, start + high), at_once)
-                yield Observe(events[low:high])
+            else:
+                for first, last in times_of(events.t):
+                    now = self._asked_within(step.ask[0] + first, step.ask[0] + last)
+                    yield from self._ask_then_observe(now, events[first:last], at_once)
+
+    def _ask_then_observe(
+        self, rows: npt.NDArray[np.int64], events: EventStream, at_once: int
+    ) -> Iterator[Line]:
+        for low in range(0, len(rows), at_once):
+            piece = rows[low : low + at_once]
+            yield Ask(self.queries(piece), piece)
+        if len(events):
+            yield Observe(events)
 
     def _asked_within(self, start: int, stop: int) -> npt.NDArray[np.int64]:
         first, last = np.searchsorted(self.asked, (start, stop))
         return self.asked[first:last]
-
-    def _pieces(self, rows: npt.NDArray[np.int64], size: int) -> Iterator[Line]:
-        for low in range(0, len(rows), size):
-            piece = rows[low : low + size]
-            yield Ask(self.queries(piece), piece)
 
 
 class LinkRanking(LinkTask):

@@ -5,7 +5,7 @@ A label belongs to an event and so to a node at a time. It is 1, 0, or -1 where 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,7 +16,7 @@ from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.models.node_head import EventQueries
 from keat.tasks.metrics import ap_and_auc
-from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, refresh_steps, steps_in_turn
+from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Step, refresh_steps, steps_by_time
 
 End = Literal["src", "dst"]
 ENDS: tuple[End, ...] = get_args(End)
@@ -53,12 +53,16 @@ class NodeLabel:
         yield from self.questions(refresh)
 
     def questions(self, refresh: int = TGB_BATCH) -> Iterator[Line]:
-        steps = steps_in_turn(self.events.t, 1) if refresh == 1 else refresh_steps(self.events.t, refresh)
-        for start, stop in steps:
-            first, last = np.searchsorted(self.asked, (start, stop)).tolist()
+        t = self.events.t
+        return self.lines(steps_by_time(t, TGB_BATCH) if refresh == 1 else refresh_steps(t, refresh))
+
+    def lines(self, steps: Iterable[Step]) -> Iterator[Line]:
+        """What is asked and observed in these steps."""
+        for step in steps:
+            first, last = np.searchsorted(self.asked, step.ask).tolist()
             if first < last:
                 yield Ask((self.queries(slice(first, last)),), slice(first, last))
-            yield Observe(self.events[start:stop])
+            yield Observe(self.events[slice(*step.observe)])
 
     def queries(self, rows: slice) -> EventQueries:
         events, asked = self.events, self.asked[rows]

@@ -18,6 +18,7 @@ from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Reveal, s
 Protocol = Literal["strict", "legacy"]
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 SCORES_AT_ONCE = 1 << 22  # a budget for nodes × classes: 16 MiB of float32
+NODES_AT_ONCE = 1 << 13  # and for nodes, which a model may embed all at once
 
 
 class NodeProperty:
@@ -107,7 +108,7 @@ class NodeProperty:
         start, stop = self.runs[number]
         if start < self.first:
             return
-        size = max(1, SCORES_AT_ONCE // self.labels.num_classes)
+        size = max(1, min(SCORES_AT_ONCE // self.labels.num_classes, NODES_AT_ONCE))
         for low in range(start, stop, size):
             rows = self.labels[low : min(low + size, stop)]
             asked = NodeQueries(rows.node, np.maximum(rows.t, now) + 1)  # right after what was observed

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from keat.errors import KeatError
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
-from keat.tasks.script import TGB_BATCH, Task
+from keat.tasks.script import Task
 from keat.training.checkpoint import Run
 from keat.training.evaluate import continue_evaluation
 from keat.training.lessons import Lesson, Lessons
@@ -76,7 +76,7 @@ def fit(
     watchers: Sequence[Watcher] = (),
 ) -> list[EpochReport]:
     """Train until the headline metric of the validation ``task`` stops improving; ``run`` keeps the best
-    and the last. A model that can be asked in turn is validated so.
+    and the last. The state is as fresh in validation as in the lessons.
 
     If ``run`` holds an interrupted training of the same configuration, it is continued.
     """
@@ -85,7 +85,6 @@ def fit(
     best = max((report["val"][task.headline] for report in history if report["best"]), default=-math.inf)
     since_best = next((i for i, report in enumerate(reversed(history)) if report["best"]), len(history))
     reports: list[EpochReport] = []
-    refresh = 1 if _in_turn(model) else TGB_BATCH
     model.reserve(len(lessons) + len(task))
     for epoch in range(len(history) + 1, config.epochs + 1):
         if since_best >= config.patience:
@@ -96,7 +95,7 @@ def fit(
         val: dict[str, float] = {}
         if epoch % config.validate_every == 0 or epoch == config.epochs:
             model.eval()
-            val = continue_evaluation(model, task, refresh=refresh).metrics
+            val = continue_evaluation(model, task, refresh=lessons.refresh).metrics
         value = val.get(task.headline, -math.inf)
         better = bool(val) and (math.isinf(best) or value - best > config.tolerance * abs(best))
         report = EpochReport(epoch, loss, val, trained - started, time.perf_counter() - trained, better)
@@ -127,7 +126,7 @@ def train_epoch(
         else:
             total += _learn(model, optimizer, lesson, lesson.loss, config) * len(lesson.queries.t)
             asked += len(lesson.queries.t)
-        done += len(lesson.events)
+        done += lesson.progress
         if number % BATCHES_BETWEEN_LOOKS == 0 or done == len(lessons):  # a look waits for the device
             mean = total.item() / max(asked, 1)
             if not math.isfinite(mean):

@@ -20,7 +20,7 @@ from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
 from keat.models.contract import NodeQueries, Queries
 from keat.state.tensors import as_tensor
-from keat.tasks.script import steps_in_turn
+from keat.tasks.script import TGB_BATCH, is_crowded, steps_in_blocks, steps_in_turn
 from keat.training.losses import LinkLoss, Recipe, link_loss
 
 
@@ -32,10 +32,17 @@ class Lesson:
     queries: Queries | NodeQueries | None = None
     loss: Callable[[Tensor], Tensor] | None = None
     labels: NodeLabels | None = None  # become known after the events
+    asked: int | None = None  # of an epoch's events, how many this step deals with, if not those it observes
+
+    @property
+    def progress(self) -> int:
+        return len(self.events) if self.asked is None else self.asked
 
 
 class Lessons(Protocol):
     """The lessons of an epoch, in the order of time."""
+
+    refresh: int  # how fresh the state is that they are asked with, and so that of validation
 
     def __len__(self) -> int:
         """Events in all, for progress."""
@@ -67,6 +74,7 @@ class LinkLessons:
         self.batch_size, self.in_turn = batch_size, in_turn
         self.recipe, self.loss = recipe, loss
         self.negatives, self.historical = negatives, round(historical * negatives)
+        self.refresh = usual_refresh("link-ranking", data.train, in_turn)
         if self.historical:
             self.past = _PastDestinations(data.train)
 
@@ -75,7 +83,12 @@ class LinkLessons:
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Lesson]:
         rng = np.random.default_rng([seed, epoch])
-        for block in self._blocks():
+        steps = steps_in_turn if self.in_turn else steps_in_blocks
+        for step in steps(self.train.t, self.batch_size):
+            block, events = (self.train[slice(*part)] for part in step)
+            if len(block) == 0:
+                yield Lesson(events, asked=0)  # they were asked about before
+                continue
             others = rng.choice(self.catalogue, (len(block), self.negatives))
             if self.historical:
                 drawn, known = self.past.draw(block, self.historical, rng)
@@ -84,14 +97,7 @@ class LinkLessons:
             loss = partial(link_loss, recipe=self.recipe, loss=self.loss)
             if self.loss == "listwise":  # a negative that is the positive would be asked to beat itself
                 loss = partial(loss, clash=as_tensor(others == block.dst[:, None]))
-            yield Lesson(block, Queries(block.src, block.t, candidates), loss)
-
-    def _blocks(self) -> Iterator[EventStream]:
-        if not self.in_turn:
-            yield from self.train.blocks(self.batch_size)
-            return
-        for start, stop in steps_in_turn(self.train.t, self.batch_size):
-            yield self.train[start:stop]
+            yield Lesson(events, Queries(block.src, block.t, candidates), loss, asked=len(block))
 
 
 class _PastDestinations:
@@ -113,6 +119,17 @@ class _PastDestinations:
         first, earlier = self.first[rows], self.place[rows] - self.first[rows]
         chosen = first[:, None] + rng.integers(0, np.maximum(earlier, 1)[:, None], (len(block), number))
         return self.dst[chosen], (earlier > 0)[:, None]
+
+
+def usual_refresh(kind: str, train: EventStream, in_turn: bool) -> int:
+    """How fresh the state is in a ``kind`` of task where nobody says: as it was in training. Links asked in
+    turn know every strictly earlier time. Other state is refreshed by TGB's batches, unless one time has more
+    events than a batch, and a model would see events of the very time it is asked about. Node properties are
+    asked at times of their own, with all events up to then observed, a batch at a time."""
+    if kind == "node-property":
+        return TGB_BATCH
+    strict = (in_turn and kind != "node-label") or is_crowded(train.t, TGB_BATCH)
+    return 1 if strict else TGB_BATCH
 
 
 def training_catalogue(data: Dataset) -> npt.NDArray[np.int32]:

@@ -15,8 +15,8 @@ from keat.events import EventStream
 from keat.models.contract import NodeQueries
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
-from keat.tasks.script import Ask, Observe, Reveal
-from keat.training.lessons import Lesson
+from keat.tasks.script import TGB_BATCH, Ask, Observe, Reveal, steps_in_blocks
+from keat.training.lessons import Lesson, usual_refresh
 
 NODES_AT_ONCE = 64  # learned from in one step; a label time of more nodes is several steps
 
@@ -26,6 +26,8 @@ class NodePropertyLessons:
 
     A label is taught only if its period ended within the training split: the last one may not have.
     """
+
+    refresh = TGB_BATCH  # events are observed that many at a time up to a label's time, whatever the clock
 
     def __init__(self, task: NodeProperty, batch_size: int) -> None:
         """``task`` asks about the training split's labels."""
@@ -77,6 +79,7 @@ class NodeLabelLessons:
     def __init__(self, train: EventStream, batch_size: int) -> None:
         self.task, self.batch_size = NodeLabel(train[:0], train), batch_size
         positive = int(np.count_nonzero(self.task.truth))
+        self.refresh = usual_refresh("node-label", train, in_turn=False)
         self.rarity = torch.tensor((len(self.task) - positive) / positive)
 
     def __len__(self) -> int:
@@ -84,7 +87,7 @@ class NodeLabelLessons:
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Lesson]:  # noqa: ARG002
         waiting: Lesson | None = None
-        for line in self.task.questions(self.batch_size):
+        for line in self.task.lines(steps_in_blocks(self.task.events.t, self.batch_size)):
             match line:
                 case Ask():
                     queries = line.queries[0]
