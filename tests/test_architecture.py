@@ -15,6 +15,7 @@ LONGEST = 400  # lines
 
 MATHS = {
     "bandwidth",
+    "clock",
     "kernels",
     "phase",
     "time_encoding",
@@ -26,7 +27,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "compiled": set(),
     "team": set(),
     **{part: MATHS | {"errors", "compiled", "team"} for part in MATHS},
-    "events": {"errors"},
+    "events": {"errors", "clock"},
     "datasets": {"errors", "events", "bandwidth"},
     "state": {"errors", "events", "compiled", "team"} | MATHS,
     "cooccurrence": {"errors", "events", "state", "compiled", "team"} | MATHS,

@@ -14,6 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from keat.clock import PLAIN, Clock
 from keat.errors import Notice, unknown_name
 
 SigmaMode = Literal[
@@ -35,18 +36,19 @@ def estimate_sigma(
     dst: npt.NDArray[np.integer],
     t: npt.NDArray[np.int64],
     mode: SigmaMode = "node-mean-std",
+    clock: Clock = PLAIN,
 ) -> float:
-    """σ of time-ordered events, in the unit of ``t``. Give it the training split only.
+    """σ of time-ordered events, in the unit of ``t`` or that of ``clock``. Give it the training split only.
 
     Where the data give no positive value (no node ever returns, or all at one time) it falls back to
     the span of the stream, or 1, and says so.
     """
     if mode not in SIGMA_MODES:
         raise unknown_name("sigma mode", mode, SIGMA_MODES)
-    sigma = _raw_sigma(src, dst, t, mode)
+    sigma = _raw_sigma(src, dst, t, mode, clock)
     if np.isfinite(sigma) and sigma > 0:
         return sigma
-    fallback = max(float(t[-1] - t[0]), 1.0) if len(t) else 1.0
+    fallback = float(clock.measure(t[-1:] - t[:1]).max(initial=0)) or 1.0
     warnings.warn(
         f"Gaps between events give no time scale ({mode} is {sigma:g}); using {fallback:g} instead. "
         "Set a width of your own if that is not what you want.",
@@ -77,16 +79,20 @@ def both_roles(
 
 
 def _raw_sigma(
-    src: npt.NDArray[np.integer], dst: npt.NDArray[np.integer], t: npt.NDArray[np.int64], mode: SigmaMode
+    src: npt.NDArray[np.integer],
+    dst: npt.NDArray[np.integer],
+    t: npt.NDArray[np.int64],
+    mode: SigmaMode,
+    clock: Clock,
 ) -> float:
     if mode == "global-std":
-        return float(np.std(np.diff(t))) if len(t) > 1 else float("nan")
+        return float(np.std(clock.measure(np.diff(t)))) if len(t) > 1 else float("nan")
     if mode == "first-gap-std":
         nodes, times = both_roles(src, dst, t)
         _, first = np.unique(nodes, return_index=True)
         gaps, _ = node_gaps(nodes, times)
         from_start = times[first] - t[0] if len(t) else times
-        return float(np.std(np.concatenate((gaps, from_start)))) if len(t) else float("nan")
+        return float(np.std(clock.measure(np.concatenate((gaps, from_start))))) if len(t) else float("nan")
     if mode == "src-mean-std":
         gaps, owner = node_gaps(src, t)
     elif mode == "dst-mean-std":
@@ -99,8 +105,8 @@ def _raw_sigma(
     if len(gaps) == 0:
         return float("nan")
     if mode == "node-pooled-std":
-        return float(np.std(gaps))
-    stds, counts = _std_by_owner(gaps, owner)
+        return float(np.std(clock.measure(gaps)))
+    stds, counts = _std_by_owner(clock.measure(gaps), owner)
     if mode == "node-median-std":
         return float(np.median(stds))
     if mode == "node-mean-std-2":
@@ -109,7 +115,7 @@ def _raw_sigma(
 
 
 def _std_by_owner(
-    gaps: npt.NDArray[np.int64], owner: npt.NDArray[np.integer]
+    gaps: npt.NDArray[np.int64 | np.float64], owner: npt.NDArray[np.integer]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
     """Population std and number of gaps per owner; ``owner`` is sorted. Two passes, for accuracy."""
     starts = np.flatnonzero(np.append(True, owner[1:] != owner[:-1]))

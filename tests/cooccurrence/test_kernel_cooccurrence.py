@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +29,7 @@ def make_stream(seed: int, events: int = 150, *, bipartite: bool = False) -> Eve
     )
 
 
-def past_of(stream: EventStream, **options: int) -> KernelCooccurrence:
+def past_of(stream: EventStream, **options: Any) -> KernelCooccurrence:
     past = KernelCooccurrence(NODES, SIGMA, WIDTHS, **options)
     past.observe(stream.src, stream.dst, stream.t)
     return past

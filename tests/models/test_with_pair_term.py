@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from every_model import with_pair_term
+from keat.clock import PLAIN
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.errors import InputError, UnknownNameError
@@ -204,7 +205,7 @@ def test_it_is_asked_as_it_is_trained() -> None:
 
 def test_what_does_not_go() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'kernel'"):
-        assemble(replace(TGN_SMALL, pair_term="kernal"), 3, 0, 1.0)  # type: ignore[arg-type]
+        assemble(replace(TGN_SMALL, pair_term="kernal"), 3, 0, 1.0, PLAIN)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="leave it out"):
         add_head(with_pair_term(TGN_SMALL, make_stream()), NodeHead, 3)
     with pytest.raises(InputError, match="graphmixer has no --pair-term"):

@@ -24,7 +24,7 @@ class Past:
 
     node: Tensor  # (n, K) at the other end of each event
     hood: Neighborhood  # with the memory of these nodes as it is now: later events do not change it
-    psi_age: Tensor  # (n, K) int64
+    psi_age: Tensor  # (n, K) int64, in the unit of the stream's times
     phi_age: Tensor  # (n, K)
 
     @property
@@ -82,11 +82,11 @@ def attend(model: TGN, past: Past, *, kernel: bool = True) -> tuple[Tensor, Atte
     ``kernel=False`` asks the same weights with ψ = 1.
     """
     hood = past.hood
-    psi = model.kernel(past.psi_age) if kernel else None
+    psi = model.kernel(model.clock.ages(past.psi_age)) if kernel else None
     features = NeighborFeatures(
         x=hood.x,
         index=hood.index,
-        time=model.time_encoder(past.phi_age),
+        time=model.time_encoder(model.clock.ages(past.phi_age)),
         mask=hood.mask,
         psi=psi,
         message=model.log.features,

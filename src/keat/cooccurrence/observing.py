@@ -63,11 +63,11 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
         pair.key = key
     else:
         pair.gap = now - pair.last
-    _add(pair.sums, tables.rates, now - pair.last)
+    _add(pair.sums, tables.rates, (now - pair.last) / tables.ticks)
     pair.last = now
     pair.count += 1
-    _take_part(source, OUT, v, now, new, pair, tables.rates)
-    _take_part(destination, IN, u, now, new, pair, tables.rates)
+    _take_part(source, OUT, v, now, new, pair, tables)
+    _take_part(destination, IN, u, now, new, pair, tables)
     source.last_pair = row
     destination.number = tables.clock[EVENTS]
     tables.clock[EVENTS] += 1
@@ -75,8 +75,10 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
 
 
 @compiled
-def _take_part(node: Record, role: int, other: int, now: int, new: bool, pair: Record, rates: Array) -> None:
-    _add(node.sums[role], rates, now - node.last[role])
+def _take_part(
+    node: Record, role: int, other: int, now: int, new: bool, pair: Record, tables: Tables
+) -> None:
+    _add(node.sums[role], tables.rates, (now - node.last[role]) / tables.ticks)
     node.last[role] = now
     node.count[role] += 1
     node.distinct[role] += new
@@ -90,7 +92,7 @@ def _take_part(node: Record, role: int, other: int, now: int, new: bool, pair: R
 
 
 @compiled
-def _add(sums: Array, rates: Array, gap: int) -> None:
+def _add(sums: Array, rates: Array, gap: float) -> None:
     """Fade what there is and add one. (Before the first event there is nothing to fade.)"""
     for m in range(len(rates)):
         sums[m] = sums[m] * math.exp(-gap * rates[m]) + 1.0

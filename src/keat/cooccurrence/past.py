@@ -10,6 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from keat.clock import PLAIN, Clock
 from keat.cooccurrence import columns
 from keat.cooccurrence.columns import Columns
 from keat.cooccurrence.observing import observe
@@ -43,12 +44,13 @@ class KernelCooccurrence:
         self,
         num_nodes: int,
         sigma: float,
-        widths: npt.ArrayLike | None = None,  # in the unit of time; eight around σ if not given
+        widths: npt.ArrayLike | None = None,  # eight around σ if not given
         *,
         ring: int = 16,  # distinct partners remembered of each node, in each role
         fanout: int = 8,  # of them, how many a path may go on to
+        clock: Clock = PLAIN,  # of σ and widths; times are in ticks
     ) -> None:
-        self.sigma, self.ring, self.fanout = sigma, ring, min(fanout, ring)
+        self.sigma, self.ring, self.fanout, self.clock = sigma, ring, min(fanout, ring), clock
         self.widths = geometric_widths(sigma) if widths is None else np.asarray(widths, dtype=np.float64)
         self.columns = Columns(len(self.widths))
         self.num_nodes = num_nodes
@@ -56,7 +58,7 @@ class KernelCooccurrence:
 
     def clear(self) -> None:
         """Forget every event."""
-        self.tables = empty_tables(self.num_nodes, self.widths, self.ring)
+        self.tables = empty_tables(self.num_nodes, self.widths, self.ring, self.clock.divide)
         self._make_scratch()
 
     def _make_scratch(self) -> None:
@@ -79,14 +81,19 @@ class KernelCooccurrence:
 
     def observe(self, src: Ids, dst: Ids, t: Times) -> None:
         """Consecutive events, never older than those before."""
+        t = self._finer(t)
         for start in range(0, len(t), OBSERVED_AT_ONCE):
             part = slice(start, start + OBSERVED_AT_ONCE)
             self.make_room(_needed(src[part], dst[part]), len(t[part]))
             observe(self.tables, *_frozen(src[part], dst[part], t[part]), 0, len(t[part]))
 
+    def _finer(self, t: Times) -> Times:
+        """Times as the tables keep them: whole numbers of which ``ticks`` make one unit of the clock."""
+        return t if self.clock.multiply == 1 else t * self.clock.multiply
+
     @property
     def last_time(self) -> int:
-        return int(self.tables.clock[NOW])
+        return int(self.tables.clock[NOW]) // self.clock.multiply
 
     def destinations(self) -> Ids:
         """Nodes that have been destinations."""
@@ -109,7 +116,8 @@ class KernelCooccurrence:
             for field, tensor in fields.items():
                 records[name][field] = tensor.cpu().numpy()
         slots = 1 << max(10, (2 * len(records["pairs"])).bit_length())
-        tables = self.tables._replace(clock=state["clock"].cpu().numpy().copy(), **records)
+        clock = state["clock"].cpu().numpy().copy()
+        tables = self.tables._replace(clock=clock, pairs=records["pairs"], nodes=records["nodes"])
         self.tables = indexed(tables, slots)
         self._make_scratch()
 
@@ -132,6 +140,7 @@ class KernelCooccurrence:
         """The same, each question with those events observed that are strictly earlier, from number
         ``event`` on; also returns the first event that no question came after. Times do not fall."""
         rows, width = len(src), candidates.shape[-1]
+        t, event_t = self._finer(t), self._finer(event_t)
         upcoming = len(event_t) - event
         self.make_room(_needed(src, candidates, event_src, event_dst), upcoming)
         of_source = np.empty((rows, len(self.columns.source)), dtype=np.float32)
@@ -158,6 +167,7 @@ class KernelCooccurrence:
         """The numbers of one pair by name, as they are: sums and counts of events, ages in the unit of
         time (infinite if never), ranks and shares."""
         numbers = self.read(np.array([src], np.int32), np.array([t]), np.array([candidate], np.int32))
+        sigma = self.clock.ticks(self.sigma)
         told: dict[str, float] = {}
         for sums, single, read in (
             (columns.SOURCE_SUMS, columns.SOURCE_SINGLE, numbers.source[0]),
@@ -165,12 +175,12 @@ class KernelCooccurrence:
         ):
             values = iter(read.tolist())
             for name in sums:
-                told |= {f"{name}, over {width:g}": next(values) for width in self.widths}
+                told |= {f"{name}, over {self.clock.ticks(width):g}": next(values) for width in self.widths}
             for (name, scale), value in zip(single.items(), values, strict=True):
                 if value >= columns.NEVER:
                     told[name] = math.inf
                 else:
-                    told[name] = value / scale.inner * (self.sigma if scale is columns.AGE else 1.0)
+                    told[name] = value / scale.inner * (sigma if scale is columns.AGE else 1.0)
         return told
 
 

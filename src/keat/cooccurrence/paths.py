@@ -33,7 +33,7 @@ def walk(tables: Tables, u: int, now: int, rate: float, fanout: int, reached: Ar
             d = tables.nodes[u].ring[role, a]
             if d == NONE:
                 break
-            leg = math.exp(-(now - tables.nodes[u].ring_time[role, a]) * rate)
+            leg = math.exp(-(now - tables.nodes[u].ring_time[role, a]) / tables.ticks * rate)
             for role_of_d in (OUT, IN):
                 for b in range(fanout):
                     w = tables.nodes[d].ring[role_of_d, b]
@@ -41,7 +41,8 @@ def walk(tables: Tables, u: int, now: int, rate: float, fanout: int, reached: Ar
                         break
                     if w == u:
                         continue
-                    legs = leg * math.exp(-(now - tables.nodes[d].ring_time[role_of_d, b]) * rate)
+                    since = (now - tables.nodes[d].ring_time[role_of_d, b]) / tables.ticks
+                    legs = leg * math.exp(-since * rate)
                     length = _reach(reached, trail, length, w, TWO, legs)
                     if role == OUT and role_of_d == IN:
                         for c in range(fanout):
@@ -49,7 +50,8 @@ def walk(tables: Tables, u: int, now: int, rate: float, fanout: int, reached: Ar
                             if v == NONE:
                                 break
                             if v != d:
-                                path = legs * math.exp(-(now - tables.nodes[w].ring_time[OUT, c]) * rate)
+                                since = (now - tables.nodes[w].ring_time[OUT, c]) / tables.ticks
+                                path = legs * math.exp(-since * rate)
                                 length = _reach(reached, trail, length, v, THREE, path)
     return length
 

@@ -122,7 +122,7 @@ def _read_source(tables: Tables, u: int, now: int, out: Array, scales: Scales) -
     for role in (OUT, IN):
         out[2 * kernels + role] = NEVER
         if source.count[role] > 0:
-            age = now - source.last[role]
+            age = (now - source.last[role]) / tables.ticks
             for m in range(kernels):
                 out[role * kernels + m] = source.sums[role, m] * _psi(age * rates[m])
             out[2 * kernels + role] = age * scales.per_time
@@ -163,7 +163,7 @@ def _read_pairs(
         out[j, o + NEW_ONES] = candidate.habits[NOVEL]
         out[j, o + SAME_AGAIN] = candidate.habits[SAME]
         if candidate.count[IN] > 0:
-            age = now - candidate.last[IN]
+            age = (now - candidate.last[IN]) / tables.ticks
             for m in range(kernels):
                 out[j, 2 * kernels + m] = candidate.sums[IN, m] * _psi(age * rates[m])
             out[j, o + CANDIDATE_AGE] = age * scales.per_time
@@ -175,7 +175,7 @@ def _read_pairs(
             row = row_of(tables.keys, tables.rows, u, v) if source.count[OUT] > 0 else NONE
             if row != NONE:
                 pair = pairs[row]
-                age, gap = now - pair.last, pair.gap
+                age, gap = (now - pair.last) / tables.ticks, pair.gap / tables.ticks
                 for m in range(kernels):
                     met = pair.sums[m] * _psi(age * rates[m])
                     out[j, m] = met
@@ -186,7 +186,7 @@ def _read_pairs(
                 out[j, o + RANK] = np.float32(1.0) / rank if rank > 0 else unranked
                 out[j, o + MEETINGS] = pair.count
                 out[j, o + AGE] = age * scales.per_time
-                if gap != NONE:
+                if pair.gap != NONE:
                     out[j, o + GAP] = gap * scales.per_time
                     out[j, o + AGE_TO_GAP] = scales.per_ratio * (age + 1.0) / (gap + 1.0)
                 for role in (OUT, IN):
@@ -196,14 +196,14 @@ def _read_pairs(
                         weight = pair.weights[role, k] * (1.0 - 1.0 / SPANS[k]) ** passed
                         out[j, o + SINCE_MEETING[role] + 1 + k] = weight
         if candidate.count[OUT] > 0:
-            age = now - candidate.last[OUT]
+            age = (now - candidate.last[OUT]) / tables.ticks
             for m in range(kernels):
                 out[j, 3 * kernels + m] = candidate.sums[OUT, m] * _psi(age * rates[m])
             out[j, o + CANDIDATE_AGE_OUT] = age * scales.per_time
             row = row_of(tables.keys, tables.rows, v, u) if source.count[IN] > 0 else NONE
             if row != NONE:
                 pair = pairs[row]
-                age = now - pair.last
+                age = (now - pair.last) / tables.ticks
                 for m in range(kernels):
                     out[j, kernels + m] = pair.sums[m] * _psi(age * rates[m])
                 out[j, o + MET_BACK] = 1.0

@@ -31,6 +31,7 @@ class Tables(NamedTuple):
     """Arrays that compiled loops read and write."""
 
     rates: Array  # (M,) 1/σ_m
+    ticks: float  # of time that make one unit of σ
     clock: Array  # (3,) int64: pairs and events so far, time of the last event
     keys: Array  # (slots,) int64: src·2³² + dst, or -1; a hash table
     rows: Array  # (slots,) int64: the pair's place in `pairs`
@@ -92,10 +93,11 @@ def empty_records(length: int, record: np.dtype[np.void]) -> Array:
     return records
 
 
-def empty_tables(num_nodes: int, widths: npt.NDArray[np.float64], ring: int) -> Tables:
+def empty_tables(num_nodes: int, widths: npt.NDArray[np.float64], ring: int, ticks: int) -> Tables:
     """Nothing has happened yet."""
     return Tables(
         rates=1.0 / widths,
+        ticks=float(ticks),
         clock=np.zeros(3, dtype=np.int64),
         keys=np.full(1 << 10, NONE, dtype=np.int64),
         rows=np.zeros(1 << 10, dtype=np.int64),

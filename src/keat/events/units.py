@@ -1,22 +1,26 @@
-"""Units of time. Time in keat is always int64 *in a unit*; the unit is only used to speak of it."""
+"""Units of time. Time in keat is always int64 *in a unit*, and no score depends on which."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Literal, get_args
 
-from keat.errors import InputError
+from keat.clock import PLAIN, Clock
+from keat.errors import InputError, unknown_name
 
 TimeUnit = Literal["s", "ms", "us", "ns", "day", "year"]
 UNITS: tuple[TimeUnit, ...] = get_args(TimeUnit)
 
-SECONDS_PER: dict[TimeUnit, float] = {
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "ns": 1e-9,
-    "day": 86_400.0,
-    "year": 365.2425 * 86_400.0,
+LENGTHS: dict[TimeUnit, Fraction] = {  # in seconds, exactly
+    "s": Fraction(1),
+    "ms": Fraction(1, 10**3),
+    "us": Fraction(1, 10**6),
+    "ns": Fraction(1, 10**9),
+    "day": Fraction(86_400),
+    "year": Fraction(31_556_952),  # 365.2425 days
 }
+SECONDS_PER: dict[TimeUnit, float] = {unit: float(length) for unit, length in LENGTHS.items()}
+TICK = "tick"  # the stream's own numbers, whatever their unit
 
 _LADDER = (
     ("years", SECONDS_PER["year"]),
@@ -33,6 +37,16 @@ _LADDER = (
 def require_unit(unit: str) -> None:
     if unit not in UNITS:
         raise InputError(f"Unknown time unit '{unit}'; use one of {', '.join(UNITS)}.")
+
+
+def clock_of(unit: TimeUnit, measured_in: str = "s") -> Clock:
+    """The clock that measures the times of a stream in another unit, or as they are (``"tick"``)."""
+    if measured_in == TICK:
+        return PLAIN
+    if measured_in not in LENGTHS:
+        raise unknown_name("unit of a clock", measured_in, [*UNITS, TICK])
+    ratio = LENGTHS[unit] / LENGTHS[measured_in]
+    return Clock(ratio.numerator, ratio.denominator)
 
 
 def humanize(amount: float, unit: TimeUnit) -> str:

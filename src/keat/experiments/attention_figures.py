@@ -45,7 +45,7 @@ def _sweeps(drawing: Drawing, draw: Draw) -> dict[str, Any]:
         model, _, ids = open_run(trained_run(job, data, drawing.scratch))
         if not isinstance(model, TGN):
             raise InputError(f"{job.model} has no attention over past events; the figure needs a TGN.")
-        ages = np.linspace(0, REACH * model.sigma, AGES).astype(np.int64).tolist()
+        ages = np.linspace(0, REACH * model.sigma_in_ticks, AGES).astype(np.int64).tolist()
         sweeps = first_sweeps(model, data, ids.label, ages)
         alone = len(drawing.results) == 1
         path = drawing.path if alone else drawing.path.with_stem(f"{drawing.path.stem}-{job.data}")

@@ -118,7 +118,7 @@ def explain_pair(
             "loss": names.loss,
             "kernel": config.kernel,
             "width": config.width if math.isfinite(config.width) else "inf",
-            "sigma": model.sigma,
+            "sigma": model.sigma_in_ticks,
             "delta": config.delta,
             "time_encoder": config.time_encoder,
             "modulate": config.modulate,
@@ -152,8 +152,8 @@ def _grid(model: TGN, pasts: Sequence[Past]) -> Tensor:
     """0, then evenly in the logarithm from σ/300 to well beyond the oldest event and the kernel's reach."""
     width = model.config.width if math.isfinite(model.config.width) else 1.0
     oldest = max(int(past.psi_age.max()) for past in pasts)
-    longest = max(2.0 * oldest, 6.0 * model.sigma * width, 4.0)
-    first = max(1.0, model.sigma / 300)
+    longest = max(2.0 * oldest, 6.0 * model.sigma_in_ticks * width, 4.0)
+    first = max(1.0, model.sigma_in_ticks / 300)
     steps = torch.logspace(math.log10(first), math.log10(longest), GRID - 1, dtype=torch.float64)
     grid: Tensor = torch.unique(torch.cat((torch.zeros(1), steps)).round().long())
     return grid

@@ -63,8 +63,11 @@ def _end(model: TGN, past: Past, projection: nn.Linear, ages: Tensor) -> dict[st
     x = hood.x[hood.index[0, :count]]
     message = model.log.features[hood.event[0, :count]]
     bias = torch.einsum("dhc,hc->hd", by_head, attention.lin_value.bias.view(heads, -1))
-    own_time, swept_time = (model.time_encoder(age) for age in (past.phi_age[0, :count], ages))
-    own_psi, swept_psi = (model.kernel(age).expand(-1, heads) for age in (past.psi_age[0, :count], ages))
+    phi_age, psi_age, swept = (
+        model.clock.ages(age) for age in (past.phi_age[0, :count], past.psi_age[0, :count], ages)
+    )
+    own_time, swept_time = (model.time_encoder(age) for age in (phi_age, swept))
+    own_psi, swept_psi = (model.kernel(age).expand(-1, heads) for age in (psi_age, swept))
     return {
         "base": projection(attention.lin_skip(hood.seeds))[0],
         "node_logit": x @ probe.node[0].T + probe.constant,

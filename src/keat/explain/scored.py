@@ -78,7 +78,7 @@ def explain_by_pair_term(
     names = names or Names()
     term = model if isinstance(model, KeatRank) else model.pair
     return Scored(
-        model={"name": names.model, "loss": names.loss, "sigma": model.sigma},
+        model={"name": names.model, "loss": names.loss, "sigma": model.sigma_in_ticks},
         pair=term.explain_pair(source, destination, t),
         score=score,
         **placed(names, source, destination, t, rank),

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from keat.clock import Clock
 from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
 from keat.state.event_log import EventLog
@@ -129,10 +130,17 @@ class NodeModel(ABC):
 class LearnedModel(nn.Module, ABC):
     """What training and checkpoints need of a model with parameters, beside its contract.
 
-    All are built alike: (num_nodes, feature_dim, σ, configuration).
+    All are built alike: (num_nodes, feature_dim, σ, configuration, clock). The clock measures ages, and σ is
+    in its unit.
     """
 
     sigma: float
+    clock: Clock
+
+    @property
+    def sigma_in_ticks(self) -> float:
+        """σ in the unit of the stream's times."""
+        return self.clock.ticks(self.sigma)
 
     @property
     def device(self) -> torch.device:

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
+from keat.events.units import clock_of
 from keat.models.contract import NodeModel, NodeQueries
 from keat.models.node_head import EventQueries
 from keat.state.event_counts import EventCounts
@@ -31,6 +32,7 @@ class CountsAndRecencies(NodeModel):
     def __init__(self, train: EventStream) -> None:
         if train.labels is None:
             raise InputError(f"{self.name} needs event labels, and {train.name} has none.")
+        self.clock = clock_of(train.unit)
         self.reset()
         inputs, truth = [], []
         for block in train.blocks(BLOCK):
@@ -44,7 +46,7 @@ class CountsAndRecencies(NodeModel):
         self.reset()
 
     def reset(self) -> None:
-        self.counts = EventCounts()
+        self.counts = EventCounts(self.clock)
 
     def observe(self, events: EventStream) -> None:
         self.counts.observe(events)

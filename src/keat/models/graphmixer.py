@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from keat.clock import PLAIN, Clock
 from keat.compiled import Integers
 from keat.models.dygformer.dropping import dropout
 from keat.models.node_time import Nodes, NodeTimeModel
@@ -27,6 +28,7 @@ class GraphMixerConfig:
 
     kernel: str = "identity"
     width: float = 1.0  # of the kernel, in multiples of σ
+    clock: str = "s"  # the unit of Δ, or ``tick`` for the numbers of the stream
     time_encoder: str = "fixed"
     precision: Precision = "exact"
     layers: int = 2
@@ -50,11 +52,14 @@ class GraphMixer(NodeTimeModel):
 
     name = "graphmixer"
 
-    def __init__(self, num_nodes: int, feature_dim: int, sigma: float, config: GraphMixerConfig) -> None:
+    def __init__(
+        self, num_nodes: int, feature_dim: int, sigma: float, config: GraphMixerConfig, clock: Clock = PLAIN
+    ) -> None:
         super().__init__(
             num_nodes,
             feature_dim,
             sigma,
+            clock,
             kernel=config.kernel,
             width=config.width,
             heads=1,
@@ -88,7 +93,8 @@ class GraphMixer(NodeTimeModel):
         entries = self.history.before(nodes, t, self.config.neighbors)
         mask = entries >= 0
         held = np.where(mask, entries, 0)
-        age = as_tensor(np.where(mask, t[:, None] - self.history.time_of(held), 0), self.device)
+        since = np.where(mask, t[:, None] - self.history.time_of(held), 0)
+        age = self.clock.ages(as_tensor(since, self.device))
         event = as_tensor(self.history.event_of(held), self.device)
         message = self.history.features.index_select(0, event.flatten()).view(*event.shape, -1)
         evidence = torch.cat((self.time_encoder(age), message), dim=2)

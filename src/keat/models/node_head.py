@@ -27,7 +27,8 @@ class NodeHead(LearnedNodeModel):
 
     def __init__(self, encoder: LearnedLinkModel, outputs: int, *, frozen: bool = False) -> None:
         super().__init__()
-        self.encoder, self.frozen, self.sigma = encoder, frozen, encoder.sigma
+        self.encoder, self.frozen = encoder, frozen
+        self.sigma, self.clock = encoder.sigma, encoder.clock
         self.head = nn.Sequential(
             nn.Linear(self._input_dim(), encoder.embedding_dim),
             nn.ReLU(),
@@ -115,7 +116,7 @@ class CountingEventHead(EventHead):
 
     def __init__(self, encoder: LearnedLinkModel, feature_dim: int, *, frozen: bool = False) -> None:
         super().__init__(encoder, feature_dim, frozen=frozen)
-        self.counts = EventCounts()
+        self.counts = EventCounts(encoder.clock)
         self.linear = nn.Linear(EventCounts.WIDTH + feature_dim, 1)
 
     def _input_dim(self) -> int:

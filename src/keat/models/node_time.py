@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from keat.clock import Clock
 from keat.compiled import Integers
 from keat.events import EventStream
 from keat.kernels import create_kernel
@@ -37,6 +38,7 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
         num_nodes: int,
         feature_dim: int,
         sigma: float,
+        clock: Clock,
         *,
         kernel: str,
         width: float,
@@ -48,7 +50,7 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
         out_dim: int,
     ) -> None:
         super().__init__()
-        self.sigma, self.embedding_dim = sigma, out_dim
+        self.sigma, self.clock, self.embedding_dim = sigma, clock, out_dim
         self.history = EventHistory(num_nodes, feature_dim)
         self.node_features = NodeFeatures(node_dim)
         self.time_encoder = create_time_encoder(time_encoder, time_dim, precision)

@@ -26,6 +26,7 @@ import torch
 from torch import Tensor
 
 from keat.attention import KernelizedAttention
+from keat.clock import Clock
 from keat.compiled import is_compilable
 from keat.kernels import Identity, Kernel
 from keat.models.predictor import LinkPredictor, relu_dot
@@ -62,6 +63,7 @@ def score_at_all_times(
     predictor: LinkPredictor,
     kernel: Kernel,
     encoder: Cosine,
+    clock: Clock,
     sources: Tensor,  # (B, d) projected by lin_src
     t: Tensor,  # (B,)
     hood: Neighborhood,  # of the C candidates
@@ -70,7 +72,8 @@ def score_at_all_times(
     """Logits (B, C), the same as embedding every (candidate, time) by itself."""
     candidates = len(hood.seeds)
     at_once = max(1, min(candidates, NUMBERS_AT_ONCE // (attention.heads * len(t) * encoder.dim)))
-    scorer = _Scorer(attention, predictor, kernel, encoder, sources, t, messages, at_once, hood.mask.shape[1])
+    slots = hood.mask.shape[1]
+    scorer = _Scorer(attention, predictor, kernel, encoder, clock, sources, t, messages, at_once, slots)
     out = sources.new_empty(candidates, len(t))
     for part in (slice(first, first + at_once) for first in range(0, candidates, at_once)):
         out[part] = scorer.logits(hood[part])
@@ -86,6 +89,7 @@ class _Scorer:
         predictor: LinkPredictor,
         kernel: Kernel,
         encoder: Cosine,
+        clock: Clock,
         sources: Tensor,
         t: Tensor,
         messages: Tensor,
@@ -93,9 +97,10 @@ class _Scorer:
         slots: int,
     ) -> None:
         self.attention, self.kernel, self.encoder, self.messages = attention, kernel, encoder, messages
-        self.t, self.start = t, t.min()
+        self.t, self.start, self.clock = t, t.min(), clock
+        self.delay = clock.ages(t - self.start)  # (B,)
         self.sources = sources.T.contiguous()  # (d, B)
-        self.turn = torch.cat(encoder.rotation(t - self.start), dim=1).T.contiguous()  # (2T, B)
+        self.turn = torch.cat(encoder.rotation(self.delay), dim=1).T.contiguous()  # (2T, B)
         heads, time_dim = attention.heads, encoder.dim
         dst = predictor.lin_dst.weight  # (d, d), its columns are the heads' outputs in turn
         by_head = dst.view(len(dst), heads, -1).permute(1, 0, 2)  # (H, d, C)
@@ -124,7 +129,7 @@ class _Scorer:
         absent = ~hood.mask[..., None]
         x = hood.x[hood.index].masked_fill(absent, 0)  # (c, K, d)
         message = self.messages[hood.event].masked_fill(absent, 0)  # (c, K, R)
-        age = torch.where(hood.mask, self.start - hood.happened, 0)
+        age = self.clock.ages(torch.where(hood.mask, self.start - hood.happened, 0))
         cosine, sine = (part.masked_fill(absent, 0) for part in self.encoder.quadrature(age))  # (c, K, T)
         weights, values, hidden = self.weights[:c], self.values[:c], self.hidden[:c]
         of_events = 2 * slots * heads
@@ -202,10 +207,10 @@ class _Scorer:
         terms = self.kernel.exponentials()
         if terms is None or int(age.min()) < 0:  # the age of an event after the query counts as 0
             later = torch.where(hood.mask[..., None], self.t - hood.happened[..., None], 0)  # (c, K, B)
-            psi: Tensor = self.kernel(later)
+            psi: Tensor = self.kernel(self.clock.ages(later))
             return psi.transpose(2, 3)
         fallen = torch.exp(-terms.rate * age[..., None, None]) * terms.weight  # (c, K, H or 1, M)
-        falls = torch.exp(-terms.rate[..., None] * (self.t - self.start))  # (H or 1, M, B)
+        falls = torch.exp(-terms.rate[..., None] * self.delay)  # (H or 1, M, B)
         product = fallen.to(self.turn.dtype)[..., None] * falls.to(self.turn.dtype)  # (c, K, H or 1, M, B)
         return product.sum(3).add_(terms.constant.to(product.dtype)[:, None])
 

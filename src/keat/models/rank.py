@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from keat.clock import PLAIN, Clock
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
 from keat.cooccurrence.columns import GROUPS
 from keat.cooccurrence.pair_term import Numbers
@@ -28,13 +29,14 @@ PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: wh
 @dataclass(frozen=True, slots=True)
 class RankConfig:
     """``widths`` of the kernels: ``geometric`` (σ/1024 … 16 σ), ``learned`` (``learned`` of them, anywhere
-    between), or numbers of your own in the unit of time, as in ``60,3600,86400``."""
+    between), or numbers of your own in the unit of ``clock``, as in ``60,3600,86400`` (seconds)."""
 
     widths: str = "geometric"
     learned: int = 4
     hidden: int = 64
     ring: int = 16  # distinct partners remembered of each node, in each role
     fanout: int = 8  # of them, how many a two- or three-hop path goes on to
+    clock: str = "s"  # the unit of ages, or ``tick`` for the numbers of the stream
     without: str = ""  # groups of numbers not to look at, separated by commas: for ablations
 
 
@@ -44,12 +46,21 @@ class KeatRank(LearnedLinkModel):
     name = "keat-rank"
     trains_in_turn = True
 
-    def __init__(self, num_nodes: int, feature_dim: int, sigma: float, config: RankConfig) -> None:  # noqa: ARG002
+    def __init__(
+        self,
+        num_nodes: int,
+        feature_dim: int,  # noqa: ARG002
+        sigma: float,
+        config: RankConfig,
+        clock: Clock = PLAIN,
+    ) -> None:
         super().__init__()
-        self.config, self.sigma = config, sigma
+        self.config, self.sigma, self.clock = config, sigma, clock
         learned = config.learned if config.widths == "learned" else None
         widths = _widths(config.widths, sigma)
-        self.past = KernelCooccurrence(num_nodes, sigma, widths, ring=config.ring, fanout=config.fanout)
+        self.past = KernelCooccurrence(
+            num_nodes, sigma, widths, ring=config.ring, fanout=config.fanout, clock=clock
+        )
         self.term = PairTerm(widths, learned, config.hidden, _groups(config.without))
 
     # -- state -----------------------------------------------------------------------------------------
@@ -107,8 +118,9 @@ class KeatRank(LearnedLinkModel):
     # -- explaining ------------------------------------------------------------------------------------
 
     def widths(self) -> list[float]:
-        """Of the kernels in use, in the unit of time."""
-        return self.past.widths.tolist() if self.term.mix is None else self.term.mix.widths()
+        """Of the kernels in use, in the unit of the stream's times."""
+        widths = self.past.widths.tolist() if self.term.mix is None else self.term.mix.widths()
+        return [self.clock.ticks(width) for width in widths]
 
     def remembers(self, unit: TimeUnit) -> str:
         """The widths as a person would say them: "remembers about 1.3 min, 5.6 h and 3.7 days"."""

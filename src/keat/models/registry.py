@@ -9,8 +9,10 @@ from typing import Any
 import torch
 
 from keat.bandwidth import estimate_sigma
+from keat.clock import Clock
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
+from keat.events.units import clock_of
 from keat.models.contract import LearnedLinkModel, LinkModel, NodeModel
 from keat.models.counts import CountsAndRecencies
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
@@ -89,19 +91,20 @@ ARCHITECTURES: dict[str, Architecture] = {
 
 def build_model(train: EventStream, config: Any, seed: int = 0) -> Any:
     """The model of a configuration with fresh parameters, ready to score; σ is the training split's."""
-    sigma = estimate_sigma(train.src, train.dst, train.t)
+    clock = clock_of(train.unit, config.clock)
+    sigma = estimate_sigma(train.src, train.dst, train.t, clock=clock)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        model = assemble(config, train.num_nodes, train.feature_dim, sigma)
+        model = assemble(config, train.num_nodes, train.feature_dim, sigma, clock)
     return model.eval()
 
 
-def assemble(config: Any, num_nodes: int, feature_dim: int, sigma: float) -> Any:
+def assemble(config: Any, num_nodes: int, feature_dim: int, sigma: float, clock: Clock) -> Any:
     """The model of a configuration, with the pair term beside it that the configuration may ask for."""
-    model = kind_of(config)(num_nodes, feature_dim, sigma, config)
+    model = kind_of(config)(num_nodes, feature_dim, sigma, config, clock)
     if not has_pair_term(config):
         return model
-    pair = KeatRank(num_nodes, feature_dim, sigma, RankConfig(widths=config.pair_widths))
+    pair = KeatRank(num_nodes, feature_dim, sigma, RankConfig(widths=config.pair_widths), clock)
     last_layer = model.predictor.lin_final if isinstance(model, TGN) else model.decoder.fc2
     return WithPairTerm(model, pair, last_layer)
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.attention import Modulate
+from keat.clock import PLAIN, Clock
 from keat.compiled import Integers
 from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
@@ -31,6 +32,7 @@ class TGATConfig:
 
     kernel: str = "identity"
     width: float = 1.0  # of the kernel, in multiples of σ
+    clock: str = "s"  # the unit of Δ, or ``tick`` for the numbers of the stream
     time_encoder: str = "cosine-geometric"
     precision: Precision = "exact"
     modulate: Modulate = "edge"
@@ -52,11 +54,14 @@ class TGAT(NodeTimeModel):
 
     name = "tgat"
 
-    def __init__(self, num_nodes: int, feature_dim: int, sigma: float, config: TGATConfig) -> None:
+    def __init__(
+        self, num_nodes: int, feature_dim: int, sigma: float, config: TGATConfig, clock: Clock = PLAIN
+    ) -> None:
         super().__init__(
             num_nodes,
             feature_dim,
             sigma,
+            clock,
             kernel=config.kernel,
             width=config.width,
             heads=config.heads,
@@ -99,7 +104,7 @@ class TGAT(NodeTimeModel):
             row=row,
             mask=as_tensor(mask, self.device),
             event=as_tensor(self.history.event_of(held), self.device),
-            age=as_tensor(age, self.device),
+            age=self.clock.ages(as_tensor(age, self.device)),
             message=self.history.features,
         )
         attention, merge = self.attentions[layer - 1], self.merges[layer - 1]

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from keat.attention import Attention, KernelizedAttention, Modulate, NeighborFeatures
+from keat.clock import PLAIN, Clock
 from keat.compiled import is_compilable
 from keat.errors import InputError
 from keat.events import EventStream
@@ -44,6 +45,9 @@ class TGNConfig:
     - ``neighbor``: the neighbour's last update - the event's time, as in the released code and PyG;
     - ``query``: the query's time - the event's time, as in the paper.
 
+    ``clock`` is the unit in which both read it, or ``tick`` for the numbers of the stream, as the references
+    have it.
+
     ``messages`` of ``v2`` tell the memory who met whom, as in TGNv2; those of ``v1`` do not. A ``pair_term``
     is put beside the model by `keat.models.registry.assemble`.
     """
@@ -51,6 +55,7 @@ class TGNConfig:
     kernel: str = "identity"
     width: float = 1.0  # of the kernel, in multiples of σ
     delta: Delta = "neighbor"
+    clock: str = "s"
     time_encoder: str = "cosine"
     precision: Precision = "exact"
     modulate: Modulate = "edge"
@@ -69,18 +74,20 @@ class TGN(LearnedLinkModel):
 
     name = "tgn"
 
-    def __init__(self, num_nodes: int, feature_dim: int, sigma: float, config: TGNConfig) -> None:
+    def __init__(
+        self, num_nodes: int, feature_dim: int, sigma: float, config: TGNConfig, clock: Clock = PLAIN
+    ) -> None:
         super().__init__()
         if config.delta not in ("neighbor", "query"):
             raise InputError(f"--delta must be 'neighbor' or 'query', not '{config.delta}'.")
         if config.messages not in ("v1", "v2"):
             raise InputError(f"--messages must be 'v1' or 'v2', not '{config.messages}'.")
-        self.config, self.sigma = config, sigma
+        self.config, self.sigma, self.clock = config, sigma, clock
         dim = self.embedding_dim = config.dim
         encoder = create_time_encoder(config.time_encoder, dim, config.precision)
         self.kernel = create_kernel(config.kernel, sigma, config.width, config.heads)
         identity = NodeIdentity(dim) if config.messages == "v2" else None
-        self.memory = NodeMemory(num_nodes, feature_dim, dim, encoder, identity)
+        self.memory = NodeMemory(num_nodes, feature_dim, dim, encoder, identity, clock)
         self.attention = KernelizedAttention(
             dim,
             dim + feature_dim,
@@ -252,7 +259,7 @@ class TGN(LearnedLinkModel):
 
     def _features(self, hood: Neighborhood, last_update: Tensor, t: Tensor | None) -> NeighborFeatures:
         now = last_update[hood.index] if t is None else t[:, None]
-        age = torch.where(hood.mask, now - hood.happened, 0)
+        age = self.clock.ages(torch.where(hood.mask, now - hood.happened, 0))
         return NeighborFeatures(
             x=hood.x,
             index=hood.index,
@@ -277,7 +284,7 @@ class TGN(LearnedLinkModel):
             x, last_update = self.memory.memory, self.memory.last_update
             seeds = x.index_select(0, nodes)
         now = last_update[row] if t is None else t.repeat_interleave(first.diff())
-        age = now - self.log.t[event]
+        age = self.clock.ages(now - self.log.t[event])
         ones = x.new_ones(len(event), self.config.heads)
         psi = ones if isinstance(self.kernel, Identity) else self.kernel(age).expand_as(ones)
         modulate = self.config.modulate
@@ -317,6 +324,7 @@ class TGN(LearnedLinkModel):
                     self.predictor,
                     self.kernel,
                     self.time_encoder,
+                    self.clock,
                     sources,
                     t,
                     hood,

@@ -37,7 +37,7 @@ class WithPairTerm(LearnedLinkModel):
     def __init__(self, encoder: LearnedLinkModel, pair: KeatRank, last_layer: nn.Linear) -> None:
         super().__init__()
         self.encoder, self.pair = encoder, pair
-        self.sigma = encoder.sigma
+        self.sigma, self.clock = encoder.sigma, encoder.clock
         nn.init.zeros_(last_layer.weight)
         nn.init.zeros_(last_layer.bias)
         self._not_observed: EventStream | None = None

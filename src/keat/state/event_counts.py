@@ -7,6 +7,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from keat.clock import PLAIN, Clock
 from keat.events import EventStream
 from keat.state.node_array import NodeArray
 from keat.state.pair_table import PairTable
@@ -20,7 +21,8 @@ _COLUMNS = ("count", "first", "last")
 class _Tally:
     """Number, first and last time of what has a row."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock) -> None:
+        self.clock = clock
         self.columns = {name: NodeArray(0, 0, np.int64) for name in _COLUMNS}
 
     def add(self, rows: Ids, t: Times) -> None:
@@ -35,7 +37,7 @@ class _Tally:
         """(n, 4): whether it is new, log(1 + count), log(1 + age) of the last and of the first time."""
         count, first, last = (self.columns[name].at(rows) for name in _COLUMNS)
         new = count == 0
-        ages = [np.log1p(np.where(new, 0, t - since)) for since in (last, first)]
+        ages = [np.log1p(self.clock.measure(np.where(new, 0, t - since))) for since in (last, first)]
         return np.stack((new, np.log1p(count), *ages), axis=1).astype(np.float64)
 
 
@@ -44,11 +46,12 @@ class EventCounts:
 
     WIDTH = 12
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Clock = PLAIN) -> None:
+        self.clock = clock
         self.clear()
 
     def clear(self) -> None:
-        self.nodes, self.pairs, self.row_of_pair = _Tally(), _Tally(), PairTable()
+        self.nodes, self.pairs, self.row_of_pair = _Tally(self.clock), _Tally(self.clock), PairTable()
         self.ends = [NodeArray(0, 0, np.int32) for _ in range(2)]  # of each pair, by row
 
     def observe(self, events: EventStream) -> None:

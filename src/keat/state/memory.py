@@ -20,6 +20,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from keat.clock import PLAIN, Clock
 from keat.compiled import Floats, Integers, compiled, is_compilable
 from keat.state.event_log import EventLog
 from keat.state.gru import update_with_message, update_with_messages, update_without_message
@@ -53,11 +54,12 @@ class NodeMemory(nn.Module):
         memory_dim: int,
         time_encoder: TimeEncoder,
         identity: NodeIdentity | None = None,
+        clock: Clock = PLAIN,
     ) -> None:
         super().__init__()
         self.dim = memory_dim
         self.time_encoder = time_encoder
-        self.identity = identity
+        self.identity, self.clock = identity, clock
         told = feature_dim + (2 * identity.dim if identity is not None else 0)
         self.gru = nn.GRUCell(2 * memory_dim + told + time_encoder.dim, memory_dim)
         self.register_buffer("memory", torch.zeros(num_nodes, memory_dim), persistent=False)
@@ -148,7 +150,8 @@ class NodeMemory(nn.Module):
             event, (first, width) = self.pending[nodes].clamp(min=0), (2 * self.dim, log.features.shape[1])
             both = torch.cat((self.identity(log.src[event]), self.identity(log.dst[event])), dim=1)
             message[:, first + width :][:, : both.shape[1]] = both * told
-        return update_with_messages(self.gru, message, self.time_encoder(age), told), latest
+        encoded = self.time_encoder(self.clock.ages(age))
+        return update_with_messages(self.gru, message, encoded, told), latest
 
     def _with_message(
         self, nodes: Tensor, event: Tensor, before: Tensor, last_update: Tensor, log: EventLog
@@ -158,7 +161,7 @@ class NodeMemory(nn.Module):
         if self.identity is not None:
             both = (self.identity(log.src[event]), self.identity(log.dst[event]))
             features = torch.cat((features, *both), dim=1)
-        encoded = self.time_encoder(log.t[event] - last_update)
+        encoded = self.time_encoder(self.clock.ages(log.t[event] - last_update))
         return update_with_message(self.gru, before, other, features, encoded)
 
 

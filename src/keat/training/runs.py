@@ -15,6 +15,7 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError, unknown_name
 from keat.events import IdMap
 from keat.events.fingerprint import fingerprint
+from keat.events.units import clock_of
 from keat.models.registry import ARCHITECTURES, assemble, build_model
 from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
@@ -127,8 +128,9 @@ def open_run(folder: Path, device: str = "cpu") -> tuple[Any, dict[str, Any], Id
         raise unknown_name("model of the run", description["model"], ARCHITECTURES)
     entry = ARCHITECTURES[description["model"]]
     config = type(entry.config)(**description["config"])
+    clock = clock_of(description["unit"], config.clock)
     model: Any = assemble(
-        config, description["num_nodes"], description["feature_dim"], description["sigma"]
+        config, description["num_nodes"], description["feature_dim"], description["sigma"], clock
     ).eval()
     if "head" in description:
         model = open_head(model, description["head"])

@@ -106,7 +106,10 @@ class PairAttention(nn.Module):
         head_dim = self.out_proj.in_features // self.heads
         parts = [part.view(pairs, n, -1, self.heads, head_dim).transpose(1, 3) for part in pieces]
         q, k, v = (part for piece in parts for part in piece.unbind(2))  # (g, H, n, d_head) each
-        if psi is None and not dropping:
+        # For the gradient fused attention computes the logits again and subtracts their logarithmic sum. In
+        # this reading they may be so large that two roundings of one differ by more than exp can take.
+        steep = self.training and self.reading == "paper_edge"
+        if psi is None and not dropping and not steep:
             mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         else:
             logits = (q / math.sqrt(head_dim)) @ k.transpose(2, 3)  # (g, H, n, n)

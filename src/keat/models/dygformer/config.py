@@ -22,6 +22,7 @@ class DyGFormerConfig:
 
     kernel: str = "identity"
     width: float = 1.0  # of the kernel, in multiples of σ
+    clock: str = "s"  # the unit of ages, or ``tick`` for the numbers of the stream
     reading: Reading = "release"
     time_encoder: str = "cosine-geometric"
     precision: Precision = "exact"

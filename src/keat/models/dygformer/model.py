@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from keat.clock import PLAIN, Clock
 from keat.compiled import Integers
 from keat.cooccurrence import geometric_widths
 from keat.errors import InputError, unknown_name
@@ -37,7 +38,9 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
 
     name = "dygformer"
 
-    def __init__(self, num_nodes: int, feature_dim: int, sigma: float, config: DyGFormerConfig) -> None:
+    def __init__(
+        self, num_nodes: int, feature_dim: int, sigma: float, config: DyGFormerConfig, clock: Clock = PLAIN
+    ) -> None:
         super().__init__()
         if config.reading not in READINGS:
             raise unknown_name("reading", config.reading, READINGS)
@@ -48,7 +51,7 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
                 f"The length of sequences must be a multiple of the patch, and {config.length} is none of "
                 f"{config.patch}."
             )
-        self.config, self.sigma = config, sigma
+        self.config, self.sigma, self.clock = config, sigma, clock
         self.history = EventHistory(num_nodes, feature_dim)
         self.kernel = create_kernel(config.kernel, sigma, config.width, config.heads)
         self.plain = isinstance(self.kernel, Identity) or math.isinf(config.width)
@@ -122,7 +125,7 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         pairs = same = np.arange(len(row))
         if not self.training and not self.channels.node_features.used:
             pairs, same = np.unique(stand_ins(mine, others, row, patch), return_inverse=True)
-        sequences = mine.followed_by(others)
+        sequences = mine.followed_by(others).measured_by(self.clock)
         order = by_length(sequences.patches, row[pairs], len(src) + pairs)
         pairs = pairs[order]
         left, right = row[pairs], len(src) + pairs
@@ -148,7 +151,7 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         age = mean_ages(sequences, self.config.patch)
         if self.config.legacy_padding:  # of patches of padding, as if it had happened at time 0
             padding = sequences.node.reshape(-1, self.config.patch)[:, 0] < 0
-            age[padding] = t.repeat(sequences.patches)[padding]
+            age[padding] = self.clock.measure(t).repeat(sequences.patches)[padding]
         return x, self.kernel(torch.from_numpy(age[tokens.patch]).to(self.device))
 
     def _encode(self, tokens: PairTokens, x: Tensor, psi: Tensor | None) -> Tensor:

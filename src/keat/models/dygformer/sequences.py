@@ -12,11 +12,13 @@ rows is computed once for all pairs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from keat.clock import Clock
 from keat.compiled import Integers, compiled
 from keat.state.history import EventHistory
 
@@ -33,7 +35,7 @@ class Sequences:
     length: Integers  # (S,) elements of each
     node: Integers  # (slots,) the other end of the event; of a sequence's first slot, the node itself
     event: Integers  # (slots,) -1 in a sequence's first slot and in empty ones
-    age: Integers  # (slots,) at the time of the question; 0 in empty slots
+    age: npt.NDArray[Any]  # (slots,) at the time of the question, in ticks or by a clock; 0 in empty slots
 
     @property
     def patches(self) -> Integers:
@@ -43,6 +45,9 @@ class Sequences:
     def followed_by(self, other: Sequences) -> Sequences:
         columns = (np.concatenate((getattr(self, name), getattr(other, name))) for name in _COLUMNS)
         return Sequences(np.concatenate((self.first, self.first[-1] + other.first[1:])), *columns)
+
+    def measured_by(self, clock: Clock) -> Sequences:
+        return replace(self, age=clock.measure(self.age))
 
 
 _COLUMNS = ("length", "node", "event", "age")
