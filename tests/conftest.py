@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from keat.events import EventStream
+from keat.training.bfloat16 import bfloat16_trouble
 
 settings.register_profile("keat", deadline=None)  # compiled functions make the first example slow
 settings.load_profile("keat")
@@ -38,6 +39,14 @@ def shared_file() -> FindFile:
         return path
 
     return find
+
+
+@pytest.fixture(scope="session")
+def bfloat16() -> None:
+    """Tests that use bfloat16 are skipped where the processor cannot."""
+    trouble = bfloat16_trouble("cpu")
+    if trouble is not None:
+        pytest.skip(f"this processor has no working bfloat16 ({trouble})")
 
 
 @pytest.fixture(scope="module")
