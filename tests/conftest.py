@@ -6,6 +6,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small tensors: a second thread only waits for the first
 
+import secrets
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,19 +14,37 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import settings
 
+from dead_workers import pytest_testnodedown  # noqa: F401
 from keat.events import EventStream
 from keat.training.bfloat16 import bfloat16_trouble
 
-settings.register_profile("keat", deadline=None)  # compiled functions make the first example slow
+settings.register_profile("keat", deadline=None, print_blob=True)  # compiled functions: a slow first example
 settings.load_profile("keat")
+os.environ.setdefault("KEAT_TEST_SEED", str(secrets.randbelow(2**32)))  # workers inherit it
 
 MakeStream = Callable[..., EventStream]
 FindFile = Callable[[str], Path]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SHARED = Path(os.environ.get("KEAT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    terminalreporter.write_line(f"random moments: KEAT_TEST_SEED={os.environ['KEAT_TEST_SEED']} repeats them")
+
+
+def pytest_runtest_setup() -> None:
+    """What a test draws without a seed of its own does not depend on the tests that ran before it."""
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def moments() -> np.random.Generator:
+    """Random moments, for example to kill at: others in every run, unless KEAT_TEST_SEED says which."""
+    return np.random.default_rng(int(os.environ["KEAT_TEST_SEED"]))
 
 
 @pytest.fixture(scope="session")

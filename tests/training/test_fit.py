@@ -110,16 +110,17 @@ train_run("keat-tgn", Dataset(simulate_payments(3_000, seed=1)), folder,
 """
 
 
-def test_killed_anywhere_it_resumes_to_the_same_bits(data: Dataset, finished: Path, tmp_path: Path) -> None:
+def test_killed_anywhere_it_resumes_to_the_same_bits(
+    data: Dataset, finished: Path, tmp_path: Path, moments: np.random.Generator
+) -> None:
     """kill -9 at four random moments, then go on to the end."""
-    rng = np.random.default_rng(time.time_ns())
     for _ in range(4):
         process = subprocess.Popen(
             [sys.executable, "-c", KILLED, str(tmp_path / "run")], stdout=subprocess.PIPE
         )
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(float(rng.uniform(0.1, 1.5)))
+        time.sleep(float(moments.uniform(0.1, 1.5)))
         process.send_signal(signal.SIGKILL)
         process.wait()
     resume = (tmp_path / "run" / "run.json").exists()
