@@ -29,6 +29,7 @@ MakeStream = Callable[..., EventStream]
 FindFile = Callable[[str], Path]
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+SLICES = Path(__file__).parent / "data"  # real, small, and always at hand
 SHARED = Path(os.environ.get("KEAT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
