@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import settings
 
 from dead_workers import pytest_testnodedown  # noqa: F401
 from keat.events import EventStream
-from keat.training.bfloat16 import bfloat16_trouble
 
 settings.register_profile("keat", deadline=None, print_blob=True)  # compiled functions: a slow first example
 settings.load_profile("keat")
 os.environ.setdefault("KEAT_TEST_SEED", str(secrets.randbelow(2**32)))  # workers inherit it
+os.environ["COLUMNS"] = "80"  # whatever the terminal, and whether it likes colours
+for variable in ("FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
+    os.environ.pop(variable, None)
 
 MakeStream = Callable[..., EventStream]
 FindFile = Callable[[str], Path]
@@ -39,6 +40,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def pytest_runtest_setup() -> None:
     """What a test draws without a seed of its own does not depend on the tests that ran before it."""
+    import torch  # only where tests run: the process that watches the workers does without
+
     torch.manual_seed(0)
 
 
@@ -64,6 +67,8 @@ def shared_file() -> FindFile:
 @pytest.fixture(scope="session")
 def bfloat16() -> None:
     """Tests that use bfloat16 are skipped where the processor cannot."""
+    from keat.training.bfloat16 import bfloat16_trouble
+
     trouble = bfloat16_trouble("cpu")
     if trouble is not None:
         pytest.skip(f"this processor has no working bfloat16 ({trouble})")
