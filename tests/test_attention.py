@@ -352,6 +352,7 @@ def test_a_seed_scores_the_same_alone_and_in_company() -> None:
         torch.testing.assert_close(attention(seeds[n : n + 1], alone), out[n : n + 1], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.usefixtures("bfloat16")
 def test_runs_in_bfloat16_autocast() -> None:
     attention = layer()
     seeds, near = example()

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 from command import assert_fails, keat
 from small_plan import small_plan
+
+
+@pytest.fixture(autouse=True)
+def _workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no --out is given, reports go into the working directory."""
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture
@@ -42,7 +49,7 @@ def test_the_list_has_titles_and_commands_that_can_be_copied(tmp_path: Path) -> 
     file, ledger = f"wikipedia={folder / 'mine.parquet'}", folder / "ledger.jsonl"
     shown = keat("reproduce", "list", "--data", file, "--ledger", ledger).out.splitlines()
     assert "figure-moments: Decay of moments" in shown
-    assert f"  keat reproduce table-link --data {file} --ledger {ledger}" in shown
+    assert f"  keat reproduce table-link {shlex.join(['--data', file, '--ledger', str(ledger)])}" in shown
 
 
 def test_parameters_equal_the_papers() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import gzip
 import json
-import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -18,6 +17,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
+from conftest import FindFile
 from keat.errors import Notice
 from keat.events import EventStream, TimeUnit, files, read_events
 
@@ -214,11 +214,8 @@ def test_unsorted_input_is_sorted_with_a_notice() -> None:
     np.testing.assert_array_equal(stream.labels, [0, 3, 2, 1])
 
 
-def test_shared_files_open_without_options(recwarn: pytest.WarningsRecorder) -> None:
-    default = Path(__file__).parents[3] / "shared" / "data"
-    folder = Path(os.environ.get("KEAT_SHARED_DATA", default))
-    if not (folder / "MANIFEST.json").exists():
-        pytest.skip("the shared data files are not here; set KEAT_SHARED_DATA to their folder")
+def test_shared_files_open_without_options(shared_file: FindFile, recwarn: pytest.WarningsRecorder) -> None:
+    folder = shared_file("MANIFEST.json").parent
     entries = json.loads((folder / "MANIFEST.json").read_text()).values()
     for about in (entry for entry in entries if entry["file"].endswith(".parquet")):
         stream = read_events(folder / about["file"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -91,13 +92,14 @@ def test_commands_name_the_ledger_and_all_files(nothing_here: Path) -> None:
     sources = {name: str(nothing_here / f"{name}.parquet") for name in ("wikipedia", "uci")}
     for file in sources.values():
         pq.write_table(table, file)
-    given = " ".join(f"--data {name}={sources[name]}" for name in ("wikipedia", "uci"))
+    named = {name: f"--data {shlex.quote(f'{name}={file}')}" for name, file in sources.items()}
+    given = " ".join(named.values())
     entries = by_name(sources, Path("my own.jsonl"))
     assert entries["figure-gaps"]["command"] == f"keat reproduce figure-gaps {given}"
     parts = entries["rank-parts"]
     assert parts["command"] == f"keat reproduce rank-parts {given} --ledger 'my own.jsonl'"
     wikipedia, *_ = parts["cells"]
-    assert wikipedia["command"].endswith(f"--data wikipedia={sources['wikipedia']} --ledger 'my own.jsonl'")
+    assert wikipedia["command"].endswith(f"{named['wikipedia']} --ledger 'my own.jsonl'")
     assert entries["table-ranking"]["command"] == "keat reproduce table-ranking --ledger 'my own.jsonl'"
 
 

@@ -149,6 +149,7 @@ def test_every_time_encoder_and_kernel_learns(name: str, encoder: str) -> None:
 
 
 @both
+@pytest.mark.usefixtures("bfloat16")
 def test_products_in_bfloat16_stay_close(name: str) -> None:
     stream = make_stream()
     model = build(name, stream, kernel="laplacian", dropout=0.0).train()

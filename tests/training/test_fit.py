@@ -110,16 +110,17 @@ train_run("keat-tgn", Dataset(simulate_payments(3_000, seed=1)), folder,
 """
 
 
-def test_killed_anywhere_it_resumes_to_the_same_bits(data: Dataset, finished: Path, tmp_path: Path) -> None:
+def test_killed_anywhere_it_resumes_to_the_same_bits(
+    data: Dataset, finished: Path, tmp_path: Path, moments: np.random.Generator
+) -> None:
     """kill -9 at four random moments, then go on to the end."""
-    rng = np.random.default_rng(time.time_ns())
     for _ in range(4):
         process = subprocess.Popen(
             [sys.executable, "-c", KILLED, str(tmp_path / "run")], stdout=subprocess.PIPE
         )
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(float(rng.uniform(0.1, 1.5)))
+        time.sleep(float(moments.uniform(0.1, 1.5)))
         process.send_signal(signal.SIGKILL)
         process.wait()
     resume = (tmp_path / "run" / "run.json").exists()
@@ -164,6 +165,7 @@ def test_an_unknown_recipe_is_refused(data: Dataset, tmp_path: Path) -> None:
         train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, recipe="tgb-party"))  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("bfloat16")
 def test_bfloat16_learns_about_the_same(data: Dataset, finished: Path, tmp_path: Path) -> None:
     reports = train_run("keat-tgn", data, tmp_path / "run", SMALL, replace(FAST, bf16=True))
     exact = [line["loss"] for line in lines(finished)]
@@ -178,7 +180,8 @@ def test_tensorboard_is_told_where_it_is_installed(
     told: list[tuple[str, int]] = []
 
     class SummaryWriter:
-        def __init__(self, folder: Path) -> None: ...
+        def __init__(self, folder: Path) -> None:
+            folder.mkdir()  # as the real one does
 
         def add_scalar(self, name: str, value: float, step: int) -> None:
             assert np.isfinite(value)
@@ -191,7 +194,8 @@ def test_tensorboard_is_told_where_it_is_installed(
     stand_in = types.ModuleType("torch.utils.tensorboard")
     stand_in.SummaryWriter = SummaryWriter  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", stand_in)
-    watchers = tensorboard_watchers(tmp_path)
+    watchers = tensorboard_watchers(tmp_path / "curves")
+    assert not (tmp_path / "curves").exists()
     train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=1), watchers=watchers)
     assert {("loss/epoch", 1), ("val/mrr", 1), ("loss/running", len(data.train))} <= set(told)
 

@@ -20,6 +20,7 @@ from keat.models.registry import ARCHITECTURES, assemble, build_model
 from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
+from keat.training.bfloat16 import require_bfloat16
 from keat.training.checkpoint import Run, load_best, read_description
 from keat.training.evaluate import Evaluation, Progress, continue_evaluation, evaluate
 from keat.training.fit import EpochReport, FitConfig, Watcher, fit
@@ -80,6 +81,8 @@ def train_run(
     For node tasks, ``encoder`` may be a run whose model is used as it is, so that only a head is trained;
     ``labels`` says how the labels were made, and is kept with the run; ``counts`` shows plain counts and
     recencies to the head for labels of events."""
+    if fitting.bf16:
+        require_bfloat16(device)
     if task is None:
         task = make_task(data, "val", kind="link-ranking")
         assert isinstance(task, LinkTask)
