@@ -113,7 +113,7 @@ def ask_heuristic(data: Dataset, cell: Cell) -> dict[str, Any]:
 
 
 def train_one(study: str, data: Dataset, cell: Cell, seed: int, scratch: Path) -> dict[str, Any]:
-    config = configuration(cell.model, messages=cell.messages)
+    config = configuration(cell.model, messages=cell.messages, clock="tick")  # years, as TGB's TGN reads them
     epochs = STUDIES[study].epochs
     fitting = FitConfig(epochs=epochs, patience=epochs, lr=STUDIES[study].lr, seed=seed, validate_every=3)
     folder = scratch / f"{study}-{cell.model}-{cell.messages}-{cell.protocol}-{seed}"

@@ -26,12 +26,17 @@ def split(stream: EventStream, val: float = 0.15, test: float = 0.15) -> Splits:
     """Split at quantiles of the event times, as TGB does.
 
     An event belongs to train if t ≤ q₁, to val if q₁ < t ≤ q₂, to test otherwise. Events of equal
-    time therefore always fall into the same part, and coarse clocks do not give exactly 70/15/15.
+    time therefore always fall into the same part, and coarse clocks do not give exactly 70/15/15. Where that
+    would leave a part empty, it gets one time.
     """
     if not (val > 0 and test > 0 and val + test < 1):
         raise InputError(f"Split shares must be positive and leave room for training, not {val} and {test}.")
     train_end = _count_up_to_quantile(stream, 1 - val - test)
     val_end = _count_up_to_quantile(stream, 1 - test)
+    if val_end == len(stream):
+        val_end = _start_of_last_time(stream, val_end)
+    if train_end >= val_end:
+        train_end = _start_of_last_time(stream, val_end)
     parts = Splits(stream[:train_end], stream[train_end:val_end], stream[val_end:])
     empty = [name for name, size in parts.sizes.items() if size == 0]
     if empty:
@@ -41,6 +46,11 @@ def split(stream: EventStream, val: float = 0.15, test: float = 0.15) -> Splits:
             "bring more events or a finer clock."
         )
     return parts
+
+
+def _start_of_last_time(stream: EventStream, stop: int) -> int:
+    """Where the last of the times before event ``stop`` begins."""
+    return int(np.searchsorted(stream.t, stream.t[stop - 1])) if stop else 0
 
 
 def _count_up_to_quantile(stream: EventStream, q: float) -> int:
