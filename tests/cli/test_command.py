@@ -122,7 +122,7 @@ BAD_FILES = [  # the sentences themselves are tested with the readers; here: tha
         "one time",
         "src,dst,t\n" + "1,2,3\n" * 99,
         [],
-        r"99 events at 1 distinct times leave val and test empty",
+        r"99 events have 1 distinct times, and training, validation and test need one each",
     ),
     ("ragged", GOOD + "1,2\n", [], r"events\.csv, data row 51: 2 values where the header names 3"),
 ]

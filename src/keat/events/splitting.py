@@ -38,11 +38,10 @@ def split(stream: EventStream, val: float = 0.15, test: float = 0.15) -> Splits:
     if train_end >= val_end:
         train_end = _start_of_last_time(stream, val_end)
     parts = Splits(stream[:train_end], stream[train_end:val_end], stream[val_end:])
-    empty = [name for name, size in parts.sizes.items() if size == 0]
-    if empty:
+    if min(parts.sizes.values()) == 0:
         raise InputError(
-            f"{stream.name} is too short to split: its {len(stream)} events at "
-            f"{len(np.unique(stream.t))} distinct times leave {' and '.join(empty)} empty; "
+            f"{stream.name} is too short to split: its {len(stream)} events have "
+            f"{len(np.unique(stream.t))} distinct times, and training, validation and test need one each; "
             "bring more events or a finer clock."
         )
     return parts
