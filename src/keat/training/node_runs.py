@@ -14,7 +14,8 @@ from keat.models.registry import add_head
 from keat.tasks.making import training_labels
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
-from keat.training.checkpoint import load_parameters, read_description
+from keat.training.checkpoint import load_parameters
+from keat.training.description import read_description
 from keat.training.lessons import Lessons
 from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons
 
