@@ -159,3 +159,6 @@ class CountingEventHead(EventHead):
         counts, encoder = parts_of(state, ("counts.", ""))
         self.counts.load_state(counts)
         self.encoder.load_stream_state(encoder)
+
+
+HEADS: dict[str, type[NodeHead]] = {"node": NodeHead, "event": EventHead, "event+counts": CountingEventHead}

@@ -74,6 +74,7 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
         self.history.append(events)
 
     def last_time(self) -> int:
+        self.require_past(len(self.history))
         return int(self.history.t[len(self.history) - 1])
 
     def destinations(self) -> npt.NDArray[np.int32]:

@@ -41,7 +41,7 @@ def check_range(
         too_low = value <= lowest if open_below else value < lowest
         if too_low or not math.isfinite(value) or (highest is not None and value > highest):
             low = f"above {lowest:g}" if open_below else f"at least {lowest:g}"
-            high = "" if highest is None else f" and at most {highest:,}"
+            high = " and finite" if highest is None else f" and at most {highest:,}"
             raise InputError(f"{name} must be {low}{high}, not {value}.")
 
 

@@ -108,5 +108,5 @@ def _expected() -> dict[str, Expected]:
         for what in ("nodes", "pairs")
         for name in _COLUMNS
     }
-    ends = {f"pairs.{end}": Expected(torch.int32, ("pairs",), lowest=0) for end in ("src", "dst")}
+    ends = {f"pairs.{end}": Expected(torch.int32, ("pairs",), 0, "nodes") for end in ("src", "dst")}
     return columns | ends | {"known": whole(lowest=0)}

@@ -100,8 +100,11 @@ class Run:
         try:
             _require_free(folder, wanted, resume, defaults or {})  # nobody else can write from here on
             self._history = read_history(folder)
+            for path in self._kept().values():
+                if path is not None and not path.exists():
+                    raise damaged(folder, f"{path.name} is missing")
             self._begun = True
-            self._remove_leftovers()
+            remove_parts(folder)
             if ids is not None:
                 write_whole(folder / IDS, ids.save)
             write_text(folder / DESCRIPTION, json.dumps(wanted, indent=1))
@@ -121,6 +124,7 @@ class Run:
         """Let others write. A run without a finished epoch goes."""
         remove_parts(self.folder)
         if self._begun and not self._history:
+            self._remove_leftovers()
             for name in (IDS, DESCRIPTION, METRICS, LOCK):
                 (self.folder / name).unlink(missing_ok=True)
         self._lock.release()
@@ -131,14 +135,10 @@ class Run:
     ) -> list[dict[str, Any]]:
         """Load the last finished epoch, if any, and return the reports so far. ``steps`` tells how many steps
         an epoch has, which is asked only where a file's name does not say of which epoch it is."""
-        path = kept_file(self.folder, "last", self._history)
+        path = self._kept()["last"]
         if path is None:
             return []
-        try:
-            tensors = load_tensors(path)
-        except FileNotFoundError:
-            raise damaged(self.folder, f"{path.name} is missing") from None
-        taken = _load_training(self.folder, tensors, model, optimizer)
+        taken = _load_training(self.folder, load_tensors(path), model, optimizer)
         if path == unnumbered_file(self.folder, "last") and taken != steps() * len(self._history):
             raise damaged(
                 self.folder,
@@ -171,10 +171,13 @@ class Run:
         whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
         write_whole(numbered_file(self.folder, which, epoch), lambda part: save_file(whole, part))
 
+    def _kept(self) -> dict[Kept, Path | None]:
+        return {which: kept_file(self.folder, which, self._history) for which in KEPT}
+
     def _remove_leftovers(self) -> None:
         """Files of epochs that are not the run's last or best."""
         remove_parts(self.folder)
-        current = {which: kept_file(self.folder, which, self._history) for which in KEPT}
+        current = self._kept()
         over = [path for path in numbered_files(self.folder) if path not in current.values()]
         for which, path in current.items():
             before = unnumbered_file(self.folder, which)

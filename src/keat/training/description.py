@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from keat.errors import InputError, KeatError
 from keat.events import IdMap
 from keat.events.units import UNITS
+from keat.models.node_head import HEADS
 from keat.training.durable import reading
 from keat.training.epochs import damaged
 
@@ -47,6 +48,11 @@ def _with(**tests: Test) -> Test:
     )
 
 
+_is_head = _with(
+    kind=lambda kind: isinstance(kind, str) and kind in HEADS,
+    size=_whole(0, MOST_NODES),
+    frozen=lambda frozen: isinstance(frozen, bool),
+)
 NEEDED: dict[str, Test] = {
     "model": _text,
     "config": _table,
@@ -63,10 +69,7 @@ WHERE_PRESENT: dict[str, Test] = {
     "limits": _with(epochs=_whole(1), patience=_whole(1)),
     "task": lambda value: _text(value) or _with(kind=_text)(value),
     "labels": lambda value: value is None or _table(value),
-    "head": lambda value: (
-        _with(kind=_text, size=_whole(0, MOST_NODES), frozen=lambda frozen: isinstance(frozen, bool))(value)
-        and _whole(0, MOST_NODES)(value.get("first_class", 0))
-    ),
+    "head": lambda value: _is_head(value) and _whole(0, MOST_NODES)(value.get("first_class", 0)),
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.models.contract import LearnedLinkModel
-from keat.models.node_head import CountingEventHead, EventHead, NodeHead
+from keat.models.node_head import HEADS, NodeHead
 from keat.models.registry import add_head
 from keat.tasks.making import training_labels
 from keat.tasks.node_label import NodeLabel
@@ -20,7 +20,6 @@ from keat.training.lessons import Lessons
 from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons
 
 NodeTask = NodeProperty | NodeLabel
-HEADS: dict[str, type[NodeHead]] = {"node": NodeHead, "event": EventHead, "event+counts": CountingEventHead}
 
 
 def node_model(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import torch
 
 import keat
 from keat.datasets.loading import Dataset
-from keat.errors import InputError, unknown_name
+from keat.errors import InputError, KeatError, unknown_name
 from keat.events import IdMap
 from keat.events.fingerprint import fingerprint
 from keat.models.registry import ARCHITECTURES, assemble, build_model
@@ -89,7 +90,8 @@ def train_run(
     if task is None:
         task = make_task(data, "val", kind="link-ranking")
         assert isinstance(task, LinkTask)
-    model: Any = build_model(data.train, config, fitting.seed)
+    with _enough_memory():
+        model: Any = build_model(data.train, config, fitting.seed)
     if isinstance(task, LinkTask):
         about: dict[str, Any] = {"task": {"kind": task.kind, "negatives": task.strategy, "asked": len(task)}}
     else:
@@ -124,7 +126,7 @@ def train_run(
         )
     else:
         lessons = node_lessons(task, data, fitting.batch_size)
-    with Run(folder, description, data.stream.ids, resume=resume, defaults=defaults) as run:
+    with _enough_memory(), Run(folder, description, data.stream.ids, resume=resume, defaults=defaults) as run:
         return fit(model, lessons, task, fitting, run, watchers)
 
 
@@ -144,7 +146,8 @@ def open_run(folder: Path, device: str = "cpu") -> tuple[Any, dict[str, Any], Id
         ).eval()
         return open_head(model, description["head"]) if "head" in description else model
 
-    return load_best(folder, build).to(device), description, ids
+    with _enough_memory():
+        return load_best(folder, build).to(device), description, ids
 
 
 def evaluate_run(
@@ -181,6 +184,20 @@ def best_epoch(folder: Path) -> dict[str, Any]:
 def is_run(name: str) -> bool:
     """Whether a command's MODEL argument is the folder of a run."""
     return (Path(name) / DESCRIPTION).exists()
+
+
+@contextmanager
+def _enough_memory() -> Iterator[None]:
+    """Torch and numpy each have their own way to say that there is not."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):
+            raise
+        raise KeatError(
+            "There is not enough memory for a model of this size; choose smaller settings or a smaller "
+            "--batch-size."
+        ) from error
 
 
 def set_threads(threads: int | None) -> None:

@@ -90,6 +90,7 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         self.history.load_state(state)
 
     def last_time(self) -> int:
+        self.require_past(len(self.history))
         return int(self.history.t[: len(self.history)].max())
 
     def destinations(self) -> npt.NDArray[np.int32]:
