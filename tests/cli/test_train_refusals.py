@@ -1,4 +1,4 @@
-"""Options of `keat train` that cannot be: one sentence, nothing left behind, and the next try is not refused."""
+"""Options of `keat train` that cannot be: one sentence, and nothing is left behind."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import torch
 
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.errors import KeatError
-from keat.events import ids as id_files
 from keat.models.rank import RankConfig
 from keat.models.tgn import TGNConfig
 from keat.training import checkpoint
@@ -69,13 +69,13 @@ class Killer:
 
         real_sync = os.fsync
 
-        def fsync(descriptor: int) -> None:
+        def fsync(descriptor: Any) -> None:
             self.step()
             real_sync(descriptor)
 
-        os.fsync = fsync
+        os.fsync = fsync  # type: ignore[assignment]
         checkpoint.save_file = self._wrapped(checkpoint.save_file)  # type: ignore[attr-defined]
-        id_files.pq.write_table = self._wrapped(id_files.pq.write_table)
+        pq.write_table = self._wrapped(pq.write_table)
         sys.addaudithook(heard)
 
     def _wrapped(self, write: Callable[..., Any]) -> Callable[..., Any]:

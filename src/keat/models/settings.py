@@ -18,7 +18,8 @@ _TOLD = {int: "a whole number", float: "a number", str: "a text", bool: "true or
 def check_each(settings: Any) -> None:
     """Every setting has the type of its default; numbers are numbers."""
     for field in fields(settings):
-        value, kind = getattr(settings, field.name), type(field.default)
+        value: Any = getattr(settings, field.name)
+        kind = type(field.default)
         if kind not in _KINDS:  # None: there may be nothing
             if value is None:
                 continue
@@ -26,7 +27,7 @@ def check_each(settings: Any) -> None:
         is_truth = isinstance(value, bool) != (kind is bool)
         if is_truth or not isinstance(value, _KINDS[kind]):
             raise InputError(f"{field.name} must be {_TOLD[kind]}, not {value!r}.")
-        if kind is float and math.isnan(value):
+        if kind is float and value != value:  # nan differs from itself
             raise InputError(f"{field.name} must be a number, not nan.")
 
 
