@@ -89,7 +89,7 @@ def load(name: str, folder: Path) -> Dataset:
     if source.file is None:
         return made(source)
     table = pq.read_table(folder / source.file).slice(0, source.rows)
-    options = {} if source.unit is None else {"unit": source.unit}
+    options: dict[str, Any] = {} if source.unit is None else {"unit": source.unit}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
         return keat.load(table.select(["src", "dst", "t"]), **options)

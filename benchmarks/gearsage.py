@@ -35,6 +35,7 @@ from keat.datasets.dgraphfin_generator import TYPES, ContactsConfig, ContactsTru
 from keat.events.fingerprint import fingerprint
 from keat.models.gearsage import build_features, build_graph
 from keat.models.gearsage.features import edge_types, latest_times
+from keat.training.epochs import read_history
 from keat.training.gearsage import (
     GEARSageFit,
     evaluate_gearsage,
@@ -110,7 +111,7 @@ def run_side(side: Side, data: DGraphFin, truth: ContactsTruth, seed: int, scrat
     graph = build_graph(data.stream, data.y, config.delta)
     resume = (folder / "run.json").exists()
     train_gearsage(name, data, folder, config, fitting, resume=resume, graph=graph)
-    history = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    history = read_history(folder)
     best = [line for line in history if line["best"]][-1]
     return {
         "val": best["val"],

@@ -31,6 +31,8 @@ from keat.datasets.loading import Dataset
 from keat.models.registry import create_label_model
 from keat.tasks.label_making import label_events_by_node
 from keat.tasks.node_label import End, NodeLabel
+from keat.training.description import read_description
+from keat.training.epochs import read_history
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.fit import FitConfig
 from keat.training.runs import configuration, evaluate_run, train_run
@@ -140,9 +142,9 @@ def run_one(study: str, data: Dataset, end: End, cell: Cell, seed: int, scratch:
         resume=(folder / "run.json").exists(),
     )
     result = evaluate_run(folder, data, test, "test")
-    history = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    history = read_history(folder)
     best = [line for line in history if line["best"]][-1]
-    description = json.loads((folder / "run.json").read_text())
+    description = read_description(folder)
     return outcome(test, result) | {
         "val": best["val"],
         "epoch": best["epoch"],

@@ -30,6 +30,8 @@ from keat.datasets.loading import Dataset
 from keat.models.registry import NODE_MODELS
 from keat.tasks.label_making import label_by_period
 from keat.tasks.node_property import NodeProperty, Protocol
+from keat.training.description import read_description
+from keat.training.epochs import read_history
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig
 from keat.training.runs import configuration, evaluate_run, train_run
@@ -128,9 +130,9 @@ def train_one(study: str, data: Dataset, cell: Cell, seed: int, scratch: Path) -
         resume=(folder / "run.json").exists(),
     )
     test = evaluate_run(folder, data, task_of(data, "test", cell.protocol), "test")
-    history = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    history = read_history(folder)
     best = [line for line in history if line["best"]][-1]
-    description = json.loads((folder / "run.json").read_text())
+    description = read_description(folder)
     return {
         "val": best["val"]["ndcg@10"],
         "test": test.metrics["ndcg@10"],

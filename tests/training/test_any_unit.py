@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -172,3 +173,16 @@ def test_clocks() -> None:
         torch_ages = clock.ages(torch.from_numpy(small_enough))
         assert np.array_equal(clock.measure(small_enough), torch_ages.numpy())
     assert Clock(86_400, 1).ticks(86_400.0) == 1.0
+
+
+def test_a_run_of_before_there_were_clocks_measures_in_ticks(tmp_path: Path) -> None:
+    fitting = FitConfig(epochs=1, batch_size=50)
+    for unit in ("s", "ms"):
+        data = Dataset(log(unit))
+        train_run("tgn", data, tmp_path / unit, configuration("tgn", clock="tick"), fitting)
+        written = json.loads((tmp_path / unit / "run.json").read_text())
+        del written["config"]["clock"]
+        (tmp_path / unit / "run.json").write_text(json.dumps(written))
+        model, description, _ = open_run(tmp_path / unit)
+        assert model.clock == PLAIN
+        assert description["config"]["clock"] == ("s" if unit == "s" else "tick")

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
 import sys
-import time
 import types
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
@@ -23,6 +19,8 @@ from keat.events import EventStream
 from keat.models.tgn import TGNConfig
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
+from keat.training.checkpoint import KEPT
+from keat.training.epochs import kept_tensors
 from keat.training.fit import FitConfig
 from keat.training.losses import link_loss
 from keat.training.predict import score_pairs, top_destinations, write_embeddings
@@ -57,8 +55,8 @@ def lines(folder: Path) -> list[dict[str, object]]:
 
 def assert_same_run(one: Path, other: Path) -> None:
     assert lines(one) == lines(other)
-    for name in ("last.safetensors", "best.safetensors"):
-        mine, theirs = load_file(one / name), load_file(other / name)
+    for which in KEPT:
+        mine, theirs = kept_tensors(one, which), kept_tensors(other, which)
         assert mine.keys() == theirs.keys()
         assert all(torch.equal(mine[key], theirs[key]) for key in mine)
 
@@ -91,40 +89,6 @@ def test_the_same_seed_gives_the_same_bits_and_another_does_not(
 def test_training_in_two_goes_equals_one(data: Dataset, finished: Path, tmp_path: Path) -> None:
     train_run("keat-tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=1))
     train_run("keat-tgn", data, tmp_path / "run", SMALL, FAST, resume=True)
-    assert_same_run(finished, tmp_path / "run")
-
-
-KILLED = """
-import sys
-from pathlib import Path
-from keat.datasets.loading import Dataset
-from keat.datasets.payments import simulate_payments
-from keat.models.tgn import TGNConfig
-from keat.training.fit import FitConfig
-from keat.training.runs import train_run
-folder = Path(sys.argv[1])
-print("ready", flush=True)
-train_run("keat-tgn", Dataset(simulate_payments(3_000, seed=1)), folder,
-          TGNConfig(kernel="learnable", dim=16, neighbors=4), FitConfig(epochs=3, lr=3e-3, seed=7),
-          resume=(folder / "run.json").exists())
-"""
-
-
-def test_killed_anywhere_it_resumes_to_the_same_bits(
-    data: Dataset, finished: Path, tmp_path: Path, moments: np.random.Generator
-) -> None:
-    """kill -9 at four random moments, then go on to the end."""
-    for _ in range(4):
-        process = subprocess.Popen(
-            [sys.executable, "-c", KILLED, str(tmp_path / "run")], stdout=subprocess.PIPE
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(float(moments.uniform(0.1, 1.5)))
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    resume = (tmp_path / "run" / "run.json").exists()
-    train_run("keat-tgn", data, tmp_path / "run", SMALL, FAST, resume=resume)
     assert_same_run(finished, tmp_path / "run")
 
 
@@ -198,38 +162,6 @@ def test_tensorboard_is_told_where_it_is_installed(
     assert not (tmp_path / "curves").exists()
     train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=1), watchers=watchers)
     assert {("loss/epoch", 1), ("val/mrr", 1), ("loss/running", len(data.train))} <= set(told)
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (
-            lambda run: (run / "best.safetensors").write_bytes(b"not tensors"),
-            "damaged or not a safetensors file",
-        ),
-        (lambda run: (run / "best.safetensors").unlink(), "no epoch of this run has finished"),
-        (lambda run: (run / "run.json").write_text("{"), "cannot be read"),
-        (lambda run: (run / "run.json").write_text('{"format": 99}'), "another version of keat"),
-        (lambda run: (run / "run.json").unlink(), "is not a keat run"),
-    ],
-)
-def test_a_damaged_run_is_named(damage: object, message: str, finished: Path, tmp_path: Path) -> None:
-    import shutil
-
-    shutil.copytree(finished, tmp_path / "run")
-    damage(tmp_path / "run")  # type: ignore[operator]
-    with pytest.raises(InputError, match=message):
-        open_run(tmp_path / "run")
-
-
-def test_a_truncated_checkpoint_is_named(finished: Path, tmp_path: Path) -> None:
-    import shutil
-
-    shutil.copytree(finished, tmp_path / "run")
-    whole = (tmp_path / "run" / "best.safetensors").read_bytes()
-    (tmp_path / "run" / "best.safetensors").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="damaged"):
-        open_run(tmp_path / "run")
 
 
 def test_a_folder_with_another_run_is_left_alone(data: Dataset, finished: Path) -> None:

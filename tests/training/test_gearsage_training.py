@@ -12,7 +12,8 @@ import torch
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
 from keat.errors import InputError, UnknownNameError
-from keat.training.checkpoint import load_tensors
+from keat.training.checkpoint import KEPT
+from keat.training.epochs import kept_tensors
 from keat.training.gearsage import (
     GEARSageFit,
     build_gearsage,
@@ -52,8 +53,8 @@ def test_resuming_equals_never_having_stopped(data: DGraphFin, tmp_path: Path) -
     train_gearsage("keat-gearsage", data, tmp_path / "whole", KEAT, FOUR)
     train_gearsage("keat-gearsage", data, tmp_path / "halves", KEAT, TWO)
     train_gearsage("keat-gearsage", data, tmp_path / "halves", KEAT, FOUR, resume=True)
-    for file in ("last.safetensors", "best.safetensors"):
-        whole, halves = (load_tensors(tmp_path / run / file) for run in ("whole", "halves"))
+    for which in KEPT:
+        whole, halves = (kept_tensors(tmp_path / run, which) for run in ("whole", "halves"))
         assert whole.keys() == halves.keys()
         for key in whole:
             assert torch.equal(whole[key], halves[key]), key
@@ -92,7 +93,7 @@ def test_labels_of_validation_and_test_nodes_are_not_seen(data: DGraphFin, tmp_p
     permuted = dataclasses.replace(data, y=y)
     for name, given in (("true", data), ("permuted", permuted)):
         train_gearsage("gearsage", given, tmp_path / name, KEAT, TWO)
-    true, other = (load_tensors(tmp_path / name / "last.safetensors") for name in ("true", "permuted"))
+    true, other = (kept_tensors(tmp_path / name, "last") for name in ("true", "permuted"))
     assert all(torch.equal(true[key], other[key]) for key in true)
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
 
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import PaymentsConfig, simulate_payments
@@ -23,6 +22,8 @@ from keat.tasks.label_making import label_by_period
 from keat.tasks.making import make_task, training_labels
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
+from keat.training.checkpoint import KEPT
+from keat.training.epochs import kept_tensors
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig
 from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons, balanced_cross_entropy
@@ -68,8 +69,8 @@ def assert_same_run(one: Path, other: Path) -> None:
         for folder in (one, other)
     ]
     assert lines[0] == lines[1]
-    for name in ("last.safetensors", "best.safetensors"):
-        mine, theirs = load_file(one / name), load_file(other / name)
+    for which in KEPT:
+        mine, theirs = kept_tensors(one, which), kept_tensors(other, which)
         assert mine.keys() == theirs.keys()
         assert all(torch.equal(mine[key], theirs[key]) for key in mine)
 
@@ -188,7 +189,7 @@ def test_a_frozen_encoder_stays_as_it_was(payments: Dataset, tmp_path: Path) -> 
     train_run("keat-tgn", payments, tmp_path / "links", PLAIN, once)
     task = label_task(payments, "val")
     train_run("keat-tgn", payments, tmp_path / "run", PLAIN, once, task=task, encoder=tmp_path / "links")
-    links, labels = (load_file(tmp_path / name / "best.safetensors") for name in ("links", "run"))
+    links, labels = (kept_tensors(tmp_path / name, "best") for name in ("links", "run"))
     shared = [name for name in links if name.startswith("model.")]
     assert shared
     for name in shared:

@@ -18,11 +18,12 @@ from keat.explain.examples import attention_section, explain_style
 from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import ARCHITECTURES
 from keat.report.charts import bar_chart, bar_key
-from keat.report.curves import curves_section, epochs_of
+from keat.report.curves import curves_section
 from keat.report.drift import drift_section
 from keat.report.page import Report, Section, present, write_report
 from keat.report.tables import Table
-from keat.training.checkpoint import read_description
+from keat.training.description import read_description
+from keat.training.epochs import read_history
 
 HINT = "A heuristic needs no training; a model that does not beat it has not earned its keep."
 SHOWN = ("kernel", "width", "delta", "time_encoder", "pair_term")  # settings, of models that have them
@@ -112,7 +113,7 @@ def beside_others(
 ) -> tuple[str, list[tuple[str, str]]]:
     """The story and the tiles of one run; ``kind`` is what those beside it are called."""
     val, headline = result["val"], next(iter(result["val"]))
-    score, epochs = result["test"][headline], epochs_of(folder)
+    score, epochs = result["test"][headline], read_history(folder)
     story = f"{name} has a test {headline} of {score:.4f}."
     tiles = [
         (f"{score:.4f}", f"test {headline}"),

@@ -18,7 +18,7 @@ from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.making import make_task
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
-from keat.training.checkpoint import read_description
+from keat.training.description import read_description
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.runs import evaluate_run, is_run
 

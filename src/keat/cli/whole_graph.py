@@ -31,7 +31,7 @@ def train_whole_graph(
     """Train on the labelled training nodes, keep the epoch with the best validation AUC, score the test."""
     from keat.cli.graph_reporting import graph_report
     from keat.models.gearsage import build_graph
-    from keat.training.checkpoint import read_description
+    from keat.training.description import read_description
     from keat.training.gearsage import (
         GEARSageFit,
         evaluate_gearsage,

@@ -13,12 +13,14 @@ from torch import Tensor
 from keat.clock import PLAIN, Clock
 from keat.cooccurrence import columns
 from keat.cooccurrence.columns import Columns
+from keat.cooccurrence.keeping import check_kept
 from keat.cooccurrence.observing import observe
 from keat.cooccurrence.pair_term import Numbers
 from keat.cooccurrence.paths import most_reached
 from keat.cooccurrence.reading import Events, Questions, Scales, Scratch, read_in_turn
-from keat.cooccurrence.tables import IN, NOW, PAIRS, empty_tables, indexed, with_room
+from keat.cooccurrence.tables import IN, NONE, NOW, PAIRS, empty_tables, indexed, with_room
 from keat.cooccurrence.widths import geometric_widths
+from keat.state.checking import check_that
 
 Ids = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -108,6 +110,7 @@ class KernelCooccurrence:
         return {name: torch.from_numpy(array) for name, array in kept.items()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
+        check_kept(state, self.tables)
         records = {}
         for name in ("pairs", "nodes"):
             fields = {field: state[f"{name}.{field}"] for field in getattr(self.tables, name).dtype.names}
@@ -118,7 +121,10 @@ class KernelCooccurrence:
         slots = 1 << max(10, (2 * len(records["pairs"])).bit_length())
         clock = state["clock"].cpu().numpy().copy()
         tables = self.tables._replace(clock=clock, pairs=records["pairs"], nodes=records["nodes"])
-        self.tables = indexed(tables, slots)
+        tables = indexed(tables, slots)
+        found = int((tables.keys != NONE).sum())
+        check_that(found == len(records["pairs"]), "'pairs.key' has the same pair twice")
+        self.tables = tables
         self._make_scratch()
 
     # -- reading ---------------------------------------------------------------------------------------

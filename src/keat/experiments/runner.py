@@ -32,7 +32,7 @@ from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.script import TGB_BATCH
-from keat.training.checkpoint import read_description
+from keat.training.description import read_description
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.lessons import usual_refresh
 from keat.training.runs import best_epoch, configuration, evaluate_run, train_run

@@ -166,7 +166,13 @@ class LearnedLinkModel(LearnedModel, LinkModel):
 
     def last_time(self) -> int:
         """Of the events observed."""
+        self.require_past(self.log.length)
         return int(self.log.t[: self.log.length].max())
+
+    def require_past(self, events: int) -> None:
+        """Without events there is no last time."""
+        if events == 0:
+            raise InputError(f"The {self.name} has observed no events, so it has no time to speak of.")
 
     def destinations(self) -> npt.NDArray[np.int32]:
         """Nodes that are known as destinations."""

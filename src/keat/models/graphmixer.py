@@ -14,8 +14,10 @@ from torch.nn import functional
 
 from keat.clock import PLAIN, Clock
 from keat.compiled import Integers
+from keat.errors import InputError
 from keat.models.dygformer.dropping import dropout
 from keat.models.node_time import Nodes, NodeTimeModel
+from keat.models.settings import LARGEST, check_dropout, check_each, check_range, check_sizes, check_width
 from keat.phase import Precision
 from keat.state.tensors import as_tensor
 
@@ -41,6 +43,18 @@ class GraphMixerConfig:
     channels: int = 172
     node_dim: int = 0  # of the stream's node features; 0: none are used
     out_dim: int = 172
+
+    def __post_init__(self) -> None:
+        check_each(self)
+        check_sizes(self, "layers", "neighbors", "node_neighbors", "time_dim", "channels", "out_dim")
+        check_range(self, 0, LARGEST, "node_dim")
+        check_range(self, 0, LARGEST, "token_expansion", "channel_expansion", open_below=True)
+        mixed = ((self.token_expansion, self.neighbors), (self.channel_expansion, self.channels))
+        for expansion, dim in mixed:
+            if int(expansion * dim) < 1:
+                raise InputError(f"An expansion by {expansion} leaves nothing of {dim}; choose a larger one.")
+        check_dropout(self)
+        check_width(self)
 
 
 class GraphMixer(NodeTimeModel):

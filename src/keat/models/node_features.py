@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from keat.errors import InputError
 from keat.events import EventStream
+from keat.state.checking import Expected, check_that
 from keat.state.tensors import as_tensor
 
 
@@ -39,6 +40,15 @@ class NodeFeatures(nn.Module):
             )
         known = as_tensor(events.node_features, self.table.device)
         self.table = torch.cat((known, self.table[-1:]))
+
+    def expected(self) -> Expected:
+        """What a kept table has to be."""
+        return Expected(self.table.dtype, ("rows of nodes" if self.used else 1, self.width))
+
+    def load(self, table: Tensor) -> None:
+        """Hold a table that is as `expected`."""
+        check_that(len(table) > 0 and not bool(table[-1].any()), "'node_features' has no last row of zeros")
+        self.table = table.to(self.table.device)
 
     def rows(self, nodes: Tensor) -> Tensor:
         """Where in ``table`` these nodes are."""

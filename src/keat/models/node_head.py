@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from keat.events import EventStream, NodeLabels
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, NodeQueries
+from keat.state.checking import parts_of
 from keat.state.event_counts import EventCounts
 from keat.state.tensors import as_tensor
 
@@ -156,6 +157,9 @@ class CountingEventHead(EventHead):
         return self.encoder.stream_state() | counts
 
     def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        counts = {name: value for name, value in state.items() if name.startswith("counts.")}
-        self.counts.load_state({name.removeprefix("counts."): value for name, value in counts.items()})
-        self.encoder.load_stream_state({name: value for name, value in state.items() if name not in counts})
+        counts, encoder = parts_of(state, ("counts.", ""))
+        self.counts.load_state(counts)
+        self.encoder.load_stream_state(encoder)
+
+
+HEADS: dict[str, type[NodeHead]] = {"node": NodeHead, "event": EventHead, "event+counts": CountingEventHead}

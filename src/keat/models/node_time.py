@@ -17,6 +17,7 @@ from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
 from keat.phase import Precision
+from keat.state.checking import check_state
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor
 from keat.time_encoding import create_time_encoder
@@ -75,6 +76,7 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
         self.history.append(events)
 
     def last_time(self) -> int:
+        self.require_past(len(self.history))
         return int(self.history.t[len(self.history) - 1])
 
     def destinations(self) -> npt.NDArray[np.int32]:
@@ -87,7 +89,8 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
         return self.history.state() | {"node_features": self.node_features.table}
 
     def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        self.node_features.table = state["node_features"].to(self.device)
+        check_state(state, self.history.expected() | {"node_features": self.node_features.expected()})
+        self.node_features.load(state["node_features"])
         self.history.load_state(state)
 
     # -- scores --------------------------------------------------------------------------------------

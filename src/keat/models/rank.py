@@ -22,6 +22,7 @@ from keat.errors import InputError, unknown_name
 from keat.events import EventStream, TimeUnit
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.pair_explanation import PairExplanation, explain_term, remembers
+from keat.models.settings import check_each, check_sizes
 
 PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: what the caches hold
 
@@ -38,6 +39,10 @@ class RankConfig:
     fanout: int = 8  # of them, how many a two- or three-hop path goes on to
     clock: str = "s"  # the unit of ages, or ``tick`` for the numbers of the stream
     without: str = ""  # groups of numbers not to look at, separated by commas: for ablations
+
+    def __post_init__(self) -> None:
+        check_each(self)
+        check_sizes(self, "learned", "hidden", "ring", "fanout")
 
 
 class KeatRank(LearnedLinkModel):

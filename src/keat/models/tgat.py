@@ -17,6 +17,7 @@ from keat.clock import PLAIN, Clock
 from keat.compiled import Integers
 from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
+from keat.models.settings import LARGEST, check_dropout, check_each, check_range, check_sizes, check_width
 from keat.models.temporal_attention import Past, TemporalAttention
 from keat.models.with_pair_term import PairTermName
 from keat.phase import Precision
@@ -45,6 +46,13 @@ class TGATConfig:
     out_dim: int = 172
     pair_term: PairTermName = "none"
     pair_widths: str = "geometric"  # of its kernels, as in `keat.models.rank.RankConfig`
+
+    def __post_init__(self) -> None:
+        check_each(self)
+        check_sizes(self, "layers", "neighbors", "heads", "time_dim", "out_dim")
+        check_range(self, 0, LARGEST, "node_dim")
+        check_dropout(self)
+        check_width(self)
 
 
 class TGAT(NodeTimeModel):

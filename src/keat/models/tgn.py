@@ -23,8 +23,10 @@ from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.edge_mixing import Edges, mix_edges_packed
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
+from keat.models.settings import check_divides, check_dropout, check_each, check_sizes, check_width
 from keat.models.with_pair_term import PairTermName
 from keat.phase import Precision
+from keat.state.checking import check_state
 from keat.state.event_log import EventLog
 from keat.state.identity import NodeIdentity
 from keat.state.memory import NodeMemory
@@ -67,6 +69,13 @@ class TGNConfig:
     messages: Messages = "v1"
     pair_term: PairTermName = "none"
     pair_widths: str = "geometric"  # of its kernels, as in `keat.models.rank.RankConfig`
+
+    def __post_init__(self) -> None:
+        check_each(self)
+        check_sizes(self, "dim", "neighbors", "heads")
+        check_divides(self.heads, self.dim, "a dim")
+        check_dropout(self)
+        check_width(self)
 
 
 class TGN(LearnedLinkModel):
@@ -207,7 +216,11 @@ class TGN(LearnedLinkModel):
         }
 
     def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        self.log.load_state({name: state[f"log.{name}"] for name in ("src", "dst", "t", "features")})
+        log = {f"log.{name}": expected for name, expected in self.log.expected().items()}
+        check_state(state, log | self.recent.expected() | self.memory.expected())
+        self.log.load_state({name.removeprefix("log."): state[name] for name in log})
+        for name in ("ring", "pending"):
+            self.log.check_ends(name, state[name])
         self.recent.ring, self.recent.inserted = state["ring"], state["inserted"]
         self.memory.memory, self.memory.last_update = state["memory"], state["last_update"]
         self.memory.pending = state["pending"]

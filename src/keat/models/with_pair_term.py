@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from keat.events import EventStream
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.rank import KeatRank
+from keat.state.checking import parts_of
 
 PairTermName = Literal["none", "kernel"]
 PAIR_TERMS: tuple[PairTermName, ...] = get_args(PairTermName)
@@ -80,10 +81,9 @@ class WithPairTerm(LearnedLinkModel):
 
     def load_stream_state(self, state: dict[str, Tensor]) -> None:
         self._not_observed = None
-        for part, model in (("encoder.", self.encoder), ("pair.", self.pair)):
-            model.load_stream_state(
-                {name.removeprefix(part): value for name, value in state.items() if name.startswith(part)}
-            )
+        encoder, pair = parts_of(state, ("encoder.", "pair."))
+        self.encoder.load_stream_state(encoder)
+        self.pair.load_stream_state(pair)
 
     def last_time(self) -> int:
         return self.pair.last_time()

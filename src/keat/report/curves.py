@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,22 +9,15 @@ from typing import Any
 from keat.report.charts import SERIES
 from keat.report.page import Section
 from keat.report.svg import Line, chart, legend, round_steps
+from keat.training.epochs import read_history
 
 MANY = 60  # epochs, of which points would make a thick line
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
-def epochs_of(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a run, one an epoch; none where there is no run."""
-    path = folder / "metrics.jsonl"
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
 def curves_section(runs: Mapping[str, Path], metric: str) -> Section | None:
     """Loss and validation metric over epochs, a line for each run; None where no run has kept two epochs."""
-    histories = {name: epochs_of(folder) for name, folder in runs.items()}
+    histories = {name: read_history(folder) for name, folder in runs.items()}
     histories = {name: epochs for name, epochs in histories.items() if len(epochs) > 1}
     if not histories:
         return None

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from keat.clock import PLAIN, Clock
 from keat.events import EventStream
+from keat.state.checking import Expected, check_state, check_that, whole
 from keat.state.node_array import NodeArray
 from keat.state.pair_table import PairTable
 
@@ -82,12 +83,18 @@ class EventCounts:
         }
 
     def load_state(self, state: dict[str, Tensor]) -> None:
+        check_state(state, _expected())
+        known = int(state["known"])
+        check_that(known <= len(state["pairs.count"]), f"'known' is {known}, more pairs than there are")
+        for what in ("nodes", "pairs"):
+            in_turn = state[f"{what}.first"] <= state[f"{what}.last"]
+            check_that(in_turn | (state[f"{what}.count"] == 0), f"'{what}.first' is after '{what}.last'")
         self.clear()
         for name, array in self._arrays().items():
             array.values = state[name].cpu().numpy().copy()
-        known = int(state["known"])
         src, dst = (array.values[:known] for array in self.ends)
         self.row_of_pair.put(src, dst, np.arange(known))
+        check_that(len(self.row_of_pair) == known, "the same pair is there twice")
 
     def _arrays(self) -> dict[str, NodeArray]:
         tallies = {"nodes": self.nodes, "pairs": self.pairs}
@@ -95,3 +102,14 @@ class EventCounts:
             f"{what}.{name}": array for what, of in tallies.items() for name, array in of.columns.items()
         }
         return columns | {"pairs.src": self.ends[0], "pairs.dst": self.ends[1]}
+
+
+def _expected() -> dict[str, Expected]:
+    """What a kept state has to be."""
+    columns = {
+        f"{what}.{name}": whole(what, lowest=0 if name == "count" else None)
+        for what in ("nodes", "pairs")
+        for name in _COLUMNS
+    }
+    ends = {f"pairs.{end}": Expected(torch.int32, ("pairs",), 0, "nodes") for end in ("src", "dst")}
+    return columns | ends | {"known": whole(lowest=0)}

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.events import EventStream
+from keat.state.checking import Expected, check_in_order, check_that, whole
 from keat.state.tensors import as_tensor
 
 
@@ -58,11 +59,30 @@ class EventLog(nn.Module):
         """The node at the other end of each event, seen from ``node``, one of its two ends."""
         return self.src[event] + self.dst[event] - node
 
+    def check_ends(self, name: str, event: Tensor) -> None:
+        """Whether row n of ``event`` holds numbers of events of node n alone, or -1: the node at the other
+        end is found by subtracting n."""
+        known = event >= 0
+        held, node = event[known], known.nonzero()[:, 0]
+        ours = (self.src[held] == node) | (self.dst[held] == node)
+        check_that(ours.all(), f"'{name}' holds an event of other nodes for a node")
+
     def state(self) -> dict[str, Tensor]:
         """The rows in use, for a checkpoint."""
         return {name: getattr(self, name)[: self.length] for name in ("src", "dst", "t", "features")}
 
+    def expected(self) -> dict[str, Expected]:
+        """What a kept state has to be, of events between ``nodes`` nodes."""
+        return {
+            "src": whole("events", lowest=0, below="nodes"),
+            "dst": whole("events", lowest=0, below="nodes"),
+            "t": whole("events"),
+            "features": Expected(self.features.dtype, ("events", self.features.shape[1])),
+        }
+
     def load_state(self, state: dict[str, Tensor]) -> None:
+        """Hold the rows of a state that is as `expected`."""
+        check_in_order("t", state["t"])
         self.length = 0
         self.reserve(len(state["t"]))
         for name, rows in state.items():

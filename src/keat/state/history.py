@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from keat.compiled import Integers, compiled
 from keat.errors import InputError
 from keat.events import EventStream
+from keat.state.checking import Expected, check_in_order, whole
 from keat.state.tensors import as_tensor
 
 NONE = -1
@@ -141,7 +142,20 @@ class EventHistory(nn.Module):
             "features": self.features[: self.length],
         }
 
+    def expected(self) -> dict[str, Expected]:
+        """What a kept state has to be. Nodes are those there is room for: a number out of a file could ask
+        for any amount of it."""
+        nodes = len(self.head)
+        return {
+            "src": whole("events", lowest=0, below=nodes),
+            "dst": whole("events", lowest=0, below=nodes),
+            "t": whole("events"),
+            "features": Expected(self.features.dtype, ("events", self.features.shape[1])),
+        }
+
     def load_state(self, state: Mapping[str, Tensor]) -> None:
+        """Hold the events of a state that is as `expected`."""
+        check_in_order("t", state["t"])
         self.clear()
         src, dst, t = (state[name].cpu().numpy() for name in ("src", "dst", "t"))
         self._append(src, dst, t, state["features"])

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from keat.clock import PLAIN, Clock
 from keat.compiled import Floats, Integers, compiled, is_compilable
+from keat.state.checking import Expected, whole
 from keat.state.event_log import EventLog
 from keat.state.gru import update_with_message, update_with_messages, update_without_message
 from keat.state.identity import NodeIdentity
@@ -81,6 +82,14 @@ class NodeMemory(nn.Module):
             self.last_update = torch.cat((self.last_update, self.last_update.new_zeros(more)))
             self.pending = torch.cat((self.pending, self.pending.new_full((more,), NONE)))
 
+    def expected(self) -> dict[str, Expected]:
+        """What a kept state has to be, of ``nodes`` nodes and ``events`` events in the log."""
+        return {
+            "memory": Expected(self.memory.dtype, ("nodes", self.dim)),
+            "last_update": whole("nodes"),
+            "pending": whole("nodes", lowest=NONE, below="events"),
+        }
+
     def never_seen(self) -> Tensor:
         """Memory (1, M) of a node without events: GRU(0, 0), as the reference has it."""
         with torch.no_grad():
@@ -110,6 +119,8 @@ class NodeMemory(nn.Module):
 
     def flush(self, log: EventLog) -> None:
         """Apply every pending message, at the end of training."""
+        if self.memory.is_meta:  # a model that is looked at for its shapes alone
+            return
         with torch.no_grad():
             seen = self.pending >= 0
             fresh = ~seen & (self.last_update == 0) & (self.memory == 0).all(dim=1)

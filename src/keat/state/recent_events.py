@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.compiled import Integers, compiled
+from keat.state.checking import Expected, whole
 from keat.state.event_log import EventLog
 
 NONE = -1
@@ -40,6 +41,13 @@ class RecentEvents(nn.Module):
             more = self.ring.new_full((num_nodes - old, self.size), NONE)
             self.ring = torch.cat((self.ring, more))
             self.inserted = torch.cat((self.inserted, self.inserted.new_zeros(num_nodes - old)))
+
+    def expected(self) -> dict[str, Expected]:
+        """What a kept state has to be, of ``nodes`` nodes and ``events`` events in the log."""
+        return {
+            "ring": whole("nodes", self.size, lowest=NONE, below="events"),
+            "inserted": whole("nodes", lowest=0),
+        }
 
     def insert(self, src: Tensor, dst: Tensor, event: Tensor) -> None:
         """Remember events, which are in order, for both of their ends. There must be room for these."""

@@ -1,34 +1,60 @@
 """A run on disk: safetensors and JSON, nothing that could execute.
 
     run/
-      run.json            what it is: model, configuration, σ, data fingerprint, version
-      metrics.jsonl       one line an epoch
-      last.safetensors    parameters and optimizer after the last finished epoch: for resuming
-      best.safetensors    parameters and state (memory, rings, the events they point to) of the best epoch,
-                          after validation: for scoring what comes next
-      ids.parquet         what the user calls the nodes
+      run.json                  what it is: model, configuration, σ, data fingerprint, version
+      ids.parquet               what the user calls the nodes
+      metrics.jsonl             one line an epoch, and so which epochs there are
+      last-00003.safetensors    parameters and optimizer after the last finished epoch: for resuming
+      best-00002.safetensors    parameters and state (memory, rings, the events they point to) of the best
+                                epoch, after validation: for scoring what comes next
+      .lock                     held by the process that trains
 
-Every file is written beside its place and moved in, so a killed process leaves the previous one whole.
+An epoch is written whole or not at all: its tensors come first, in files of its number, and the replacement
+of ``metrics.jsonl`` is the one step that makes it a finished epoch. Files of the epoch before stay until the
+next is written, for readers that are about to open them; all others are left over and are deleted then.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from keat.errors import CacheError, InputError
+from keat.errors import InputError, KeatError
 from keat.events.ids import IdMap
+from keat.state.checking import Expected, check_state, like, parts_of
+from keat.training.description import DESCRIPTION, FORMAT, IDS, read_description
+from keat.training.durable import (
+    LOCK,
+    lock_folder,
+    make_folder,
+    remove_parts,
+    write_text,
+    write_whole,
+    writing,
+)
+from keat.training.epochs import (
+    METRICS,
+    Kept,
+    damaged,
+    kept_file,
+    kept_tensors,
+    load_tensors,
+    numbered_file,
+    numbered_files,
+    read_history,
+    unnumbered_file,
+)
 
-FORMAT = 1
+KEPT: tuple[Kept, ...] = ("last", "best")
 
 
 class Checkpointed(Protocol):
@@ -40,8 +66,12 @@ class Checkpointed(Protocol):
     def load_stream_state(self, state: dict[str, Tensor]) -> None: ...
 
 
+M = TypeVar("M", bound=Checkpointed)
+
+
 class Run:
-    """One training run in a folder."""
+    """One training run in a folder, open for writing: ``with Run(…) as run``. Nobody else can write to the
+    folder until it is closed. If training fails before an epoch has finished, nothing is left behind."""
 
     def __init__(
         self,
@@ -52,147 +82,205 @@ class Run:
         resume: bool = False,
         defaults: Mapping[str, dict[str, Any]] | None = None,
     ) -> None:
-        """Open ``folder`` for training. A run that is there already is continued only if asked to, and
-        only if it is the same one; how long to train (``limits``) may differ. A setting it does not know,
-        because it is older than the setting, had its default, by the name of its entry in ``defaults``."""
+        """Open ``folder`` for training. Finished epochs that are there already are continued only if asked
+        to, and only if they are of the same run; how long to train (``limits``) may differ. A setting the run
+        does not know, because it is older than the setting, had its default, by the name of its entry in
+        ``defaults``."""
         self.folder = folder
         wanted = {"format": FORMAT, **json.loads(json.dumps(description))}
-        if (folder / "run.json").exists():
-            if not resume:
-                raise InputError(
-                    f"{folder} already holds a run; continue it with --resume, or choose another --out."
-                )
-            there = read_description(folder)
-            for entry, settings in (defaults or {}).items():
-                known = json.loads(json.dumps(settings))
-                there[entry] = {name: known.get(name) for name in wanted[entry]} | there.get(entry, {})
-            different = sorted(
-                key for key in {*there, *wanted} - {"limits"} if there.get(key) != wanted.get(key)
-            )
-            if different:
-                raise InputError(
-                    f"{folder} holds another run (different {', '.join(different)}); choose another --out."
-                )
-        else:
-            _make_folder(folder)
+        _require_free(folder, wanted, resume, defaults or {})  # before anything is touched
+        self._made = make_folder(folder)
+        self._history: list[dict[str, Any]] = []
+        self._begun = False
+        try:
+            self._lock = lock_folder(folder)
+        except KeatError:
+            self._remove_folders()
+            raise
+        try:
+            _require_free(folder, wanted, resume, defaults or {})  # nobody else can write from here on
+            self._history = read_history(folder)
+            for path in self._kept().values():
+                if path is not None and not path.exists():
+                    raise damaged(folder, f"{path.name} is missing")
+            self._begun = True
+            remove_parts(folder)
             if ids is not None:
-                _write(folder / "ids.parquet", ids.save)
-        _write_text(folder / "run.json", json.dumps(wanted, indent=1))
+                write_whole(folder / IDS, ids.save)
+            write_text(folder / DESCRIPTION, json.dumps(wanted, indent=1))
+        except BaseException:
+            self.close()
+            raise
 
-    def resume(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> list[dict[str, Any]]:
-        """Load the last finished epoch, if any, and return the reports so far."""
-        history = self.history()
-        if history:
-            tensors = load_tensors(self.folder / "last.safetensors")
-            model.load_state_dict(_part(tensors, "model."))
-            _load_optimizer(optimizer, _part(tensors, "optimizer."))
-        return history
+    def __enter__(self) -> Self:
+        return self
 
-    def history(self) -> list[dict[str, Any]]:
-        """Reports of the finished epochs. A line that was cut off by a crash does not count."""
-        path = self.folder / "metrics.jsonl"
-        finished: list[dict[str, Any]] = []
-        for line in path.read_text().splitlines() if path.exists() else []:
-            try:
-                finished.append(json.loads(line))
-            except json.JSONDecodeError:
-                break
-        return finished
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others write. A run without a finished epoch goes."""
+        remove_parts(self.folder)
+        if self._begun and not self._history:
+            self._remove_leftovers()
+            for name in (IDS, DESCRIPTION, METRICS, LOCK):
+                (self.folder / name).unlink(missing_ok=True)
+        self._lock.release()
+        self._remove_folders()
+
+    def resume(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, steps: Callable[[], int]
+    ) -> list[dict[str, Any]]:
+        """Load the last finished epoch, if any, and return the reports so far. ``steps`` tells how many steps
+        an epoch has, which is asked only where a file's name does not say of which epoch it is."""
+        path = self._kept()["last"]
+        if path is None:
+            return []
+        taken = _load_training(self.folder, load_tensors(path), model, optimizer)
+        if path == unnumbered_file(self.folder, "last") and taken != steps() * len(self._history):
+            raise damaged(
+                self.folder,
+                f"{path.name} is of another epoch than the last line of {METRICS}, because an older keat was "
+                "killed between the two, or cut the events into other steps",
+            )
+        return list(self._history)
 
     def save_epoch(self, model: Checkpointed, optimizer: torch.optim.Optimizer, report: Any) -> None:
         """Keep an epoch. The line of metrics comes last: with it, the epoch is finished."""
+        self._remove_leftovers()
         parameters = {f"model.{name}": value for name, value in model.state_dict().items()}
-        if report.best:
-            state = {f"state.{name}": value for name, value in model.stream_state().items()}
-            _save_tensors(self.folder / "best.safetensors", parameters | state)
-        _save_tensors(self.folder / "last.safetensors", parameters | _optimizer_tensors(optimizer))
-        lines = [*self.history(), dataclasses.asdict(report)]
-        _write_text(self.folder / "metrics.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+        if not all(value.isfinite().all() for value in parameters.values() if value.is_floating_point()):
+            raise KeatError(
+                f"A parameter is no longer finite after epoch {report.epoch}; lower --lr or set --clip."
+            )
+        lines = [*self._history, json.loads(json.dumps(dataclasses.asdict(report)))]
+        try:
+            if report.best:
+                state = {f"state.{name}": value for name, value in model.stream_state().items()}
+                self._save_tensors("best", report.epoch, parameters | state)
+            self._save_tensors("last", report.epoch, parameters | _optimizer_tensors(optimizer))
+            write_text(self.folder / METRICS, "".join(json.dumps(line) + "\n" for line in lines))
+        except BaseException:
+            self._remove_leftovers()
+            raise
+        self._history = lines
+
+    def _save_tensors(self, which: Kept, epoch: int, tensors: dict[str, Tensor]) -> None:
+        whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+        write_whole(numbered_file(self.folder, which, epoch), lambda part: save_file(whole, part))
+
+    def _kept(self) -> dict[Kept, Path | None]:
+        return {which: kept_file(self.folder, which, self._history) for which in KEPT}
+
+    def _remove_leftovers(self) -> None:
+        """Files of epochs that are not the run's last or best."""
+        remove_parts(self.folder)
+        current = self._kept()
+        over = [path for path in numbered_files(self.folder) if path not in current.values()]
+        for which, path in current.items():
+            before = unnumbered_file(self.folder, which)
+            if path is not None and path != before:
+                over.append(before)
+        for path in over:
+            with writing(path):
+                path.unlink(missing_ok=True)
+
+    def _remove_folders(self) -> None:
+        """Those that were made for this run, where nothing is in them."""
+        with suppress(OSError):
+            for folder in self._made:
+                folder.rmdir()
 
 
-def load_best(folder: Path, model: Checkpointed) -> None:
-    """Parameters and state of the best epoch."""
-    tensors = load_tensors(folder / "best.safetensors")
-    model.load_state_dict(_part(tensors, "model."))
-    model.load_stream_state(_part(tensors, "state."))
+def load_best(folder: Path, build: Callable[[], M]) -> M:
+    """The model of the best epoch, with its parameters and its state. It is built once without memory, to see
+    whether it is the one that was kept: a wrong size could ask for any amount."""
+    tensors = kept_tensors(folder, "best")
+    with _checking(folder, "best"):
+        parameters, state = parts_of(tensors, ("model.", "state."))
+        with torch.device("meta"):
+            expected = like(build().state_dict())
+        check_state(parameters, expected)
+        model = build()
+        model.load_state_dict(parameters)
+        model.load_stream_state(state)
+    return model
 
 
 def load_parameters(folder: Path, model: Checkpointed) -> None:
     """Parameters of the best epoch alone; the state stays empty."""
-    model.load_state_dict(_part(load_tensors(folder / "best.safetensors"), "model."))
+    tensors = kept_tensors(folder, "best")
+    with _checking(folder, "best"):
+        parameters, _ = parts_of(tensors, ("model.", "state."))
+        check_state(parameters, like(model.state_dict()))
+    model.load_state_dict(parameters)
 
 
-def read_description(folder: Path) -> dict[str, Any]:
-    """What a run is; a clear error where the folder is not one."""
-    try:
-        description: dict[str, Any] = json.loads((folder / "run.json").read_text())
-    except FileNotFoundError as error:
-        raise InputError(f"{folder} is not a keat run: it has no run.json.") from error
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{folder / 'run.json'} cannot be read ({error}); the run is damaged.") from error
-    if description.get("format") != FORMAT:
+def _require_free(
+    folder: Path, wanted: dict[str, Any], resume: bool, defaults: Mapping[str, dict[str, Any]]
+) -> None:
+    """Whether a run may be trained into a folder: where no epoch has finished, there is nothing to lose."""
+    with writing(folder):
+        described = (folder / DESCRIPTION).exists()
+    if not read_history(folder):
+        return
+    if not described:
+        raise damaged(folder, f"there are finished epochs, but no {DESCRIPTION}")
+    if not resume:
+        raise InputError(f"{folder} already holds a run; continue it with --resume, or choose another --out.")
+    there = read_description(folder)
+    for entry, settings in defaults.items():
+        known = json.loads(json.dumps(settings))
+        there[entry] = {name: known.get(name) for name in wanted[entry]} | there.get(entry, {})
+    different = sorted(key for key in {*there, *wanted} - {"limits"} if there.get(key) != wanted.get(key))
+    if different:
         raise InputError(
-            f"{folder} was written by another version of keat (format {description.get('format')}, this one "
-            f"reads {FORMAT}); train again."
+            f"{folder} holds another run (different {', '.join(different)}); choose another --out."
         )
-    return description
 
 
-def load_tensors(path: Path) -> dict[str, Tensor]:
+@contextmanager
+def _checking(folder: Path, which: Kept) -> Iterator[None]:
+    """Tensors that are not as they should be are damage."""
     try:
-        return load_file(path)
-    except FileNotFoundError as error:
-        raise InputError(f"{path} is missing: no epoch of this run has finished.") from error
-    except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{path} is damaged or not a safetensors file ({error}); train again.") from error
+        yield
+    except InputError as error:
+        raise damaged(folder, f"of the {which} epoch, {str(error).rstrip('.')}") from error
 
 
-def _part(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+def _load_training(
+    folder: Path, tensors: dict[str, Tensor], model: nn.Module, optimizer: torch.optim.Optimizer
+) -> int:
+    """Parameters and optimizer as they were; returns how many steps it had taken."""
+    with _checking(folder, "last"):
+        parameters, kept = parts_of(tensors, ("model.", "optimizer."))
+        check_state(parameters, like(model.state_dict()))
+        check_state(kept, _expected_of(optimizer, kept))
+    model.load_state_dict(parameters)
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, value in kept.items():
+        position, name = key.split(".", 1)
+        state.setdefault(int(position), {})[name] = value
+    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+    return max((int(entry["step"]) for entry in state.values()), default=0)
+
+
+def _expected_of(optimizer: torch.optim.Optimizer, kept: Mapping[str, Tensor]) -> dict[str, Expected]:
+    """What Adam keeps of the parameters that learn. One that no loss has reached yet has nothing kept."""
+    reached = {name.split(".", 1)[0] for name in kept}
+    expected: dict[str, Expected] = {}
+    for position, parameter in enumerate(optimizer.param_groups[0]["params"]):
+        if parameter.requires_grad and str(position) in reached:
+            shape = tuple(parameter.shape)
+            expected[f"{position}.step"] = Expected(torch.float32, ())
+            expected[f"{position}.exp_avg"] = expected[f"{position}.exp_avg_sq"] = Expected(
+                parameter.dtype, shape
+            )
+    return expected
 
 
 def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     state = optimizer.state_dict()["state"]
     return {f"optimizer.{i}.{name}": value for i, entry in state.items() for name, value in entry.items()}
-
-
-def _load_optimizer(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
-    state: dict[int, dict[str, Tensor]] = {}
-    for key, value in tensors.items():
-        position, name = key.split(".", 1)
-        state.setdefault(int(position), {})[name] = value
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
-
-
-def _save_tensors(path: Path, tensors: dict[str, Tensor]) -> None:
-    whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-    _write(path, lambda part: save_file(whole, part))
-
-
-def _write_text(path: Path, text: str) -> None:
-    _write(path, lambda part: part.write_text(text))
-
-
-def _write(path: Path, write: Callable[[Path], object]) -> None:
-    """Write beside ``path`` and move in, so that ``path`` is always whole."""
-    part = path.with_name(path.name + ".part")
-    try:
-        write(part)
-        with part.open("rb") as file:
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise CacheError(
-            f"Cannot write {path} ({error.strerror or error}); free space or choose another --out."
-        ) from error
-    finally:
-        part.unlink(missing_ok=True)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CacheError(
-            f"Cannot create {folder} ({error.strerror or error}); choose another --out."
-        ) from error

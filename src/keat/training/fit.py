@@ -19,11 +19,13 @@ from torch import Tensor, nn
 
 from keat.errors import KeatError
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
+from keat.models.settings import check_each, check_range, check_seed
 from keat.tasks.script import Task
 from keat.training.checkpoint import Run
+from keat.training.epochs import standing
 from keat.training.evaluate import continue_evaluation
 from keat.training.lessons import Lesson, Lessons
-from keat.training.losses import LinkLoss, Recipe
+from keat.training.losses import LinkLoss, Recipe, check_loss
 
 BATCHES_BETWEEN_LOOKS = 25
 
@@ -45,6 +47,15 @@ class FitConfig:
     seed: int = 1
     tolerance: float = 1e-6  # relative improvement that counts
     validate_every: int = 1  # epochs; the last epoch is always validated
+
+    def __post_init__(self) -> None:
+        check_each(self)
+        check_range(self, 1, None, "epochs", "patience", "batch_size", "negatives", "validate_every")
+        check_range(self, 0, None, "lr", "tolerance")
+        check_range(self, 0, None, "clip", open_below=True)
+        check_range(self, 0, 1, "historical")
+        check_seed(self.seed)
+        check_loss(self.recipe, self.loss)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +92,8 @@ def fit(
     If ``run`` holds an interrupted training of the same configuration, it is continued.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=config.lr, fused=True)
-    history = run.resume(model, optimizer)
-    best = max((report["val"][task.headline] for report in history if report["best"]), default=-math.inf)
-    since_best = next((i for i, report in enumerate(reversed(history)) if report["best"]), len(history))
+    history = run.resume(model, optimizer, lambda: _steps(lessons, config.seed))
+    best, since_best = standing(run.folder, history, task.headline)
     reports: list[EpochReport] = []
     model.reserve(len(lessons) + len(task))
     for epoch in range(len(history) + 1, config.epochs + 1):
@@ -168,6 +178,11 @@ def _observe(model: LearnedLinkModel | LearnedNodeModel, lesson: Lesson) -> None
     model.observe(lesson.events)
     if lesson.labels is not None and isinstance(model, LearnedNodeModel):
         model.observe_labels(lesson.labels)
+
+
+def _steps(lessons: Lessons, seed: int) -> int:
+    """Of the optimizer in an epoch: as many in each."""
+    return sum(lesson.loss is not None for lesson in lessons.epoch(seed, 1))
 
 
 def _in_turn(model: LearnedLinkModel | LearnedNodeModel) -> bool:

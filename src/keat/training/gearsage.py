@@ -36,7 +36,10 @@ from keat.models.gearsage import (
     SubgraphSampler,
     build_graph,
 )
-from keat.training.checkpoint import Run, load_best, read_description
+from keat.models.settings import check_each, check_range, check_seed
+from keat.training.checkpoint import Run, load_best
+from keat.training.description import config_of, read_description
+from keat.training.epochs import standing
 from keat.training.fit import EpochReport, Watcher
 
 Part = Literal["train", "valid", "test"]
@@ -52,6 +55,13 @@ class GEARSageFit:
     clip: float = 2.0  # of the gradient's norm
     seed: int = 42
     validate_every: int = 1  # epochs; the last epoch is always validated
+
+    def __post_init__(self) -> None:
+        check_each(self)
+        check_range(self, 1, None, "epochs", "patience", "validate_every")
+        check_range(self, 0, None, "lr")
+        check_range(self, 0, None, "clip", open_below=True)
+        check_seed(self.seed)
 
 
 def gearsage_configuration(name: str, **changes: Any) -> GEARSageConfig:
@@ -105,8 +115,10 @@ def train_gearsage(
             "fingerprint": fingerprint(data.stream),
         },
     }
-    run = Run(folder, description, resume=resume)
-    return _fit(model, graph, data, fitting, run, watchers)
+    for part in ("train", "valid"):
+        labelled_nodes(data, part)
+    with Run(folder, description, resume=resume) as run:
+        return _fit(model, graph, data, fitting, run, watchers)
 
 
 def build_gearsage(data: DGraphFin, config: GEARSageConfig, seed: int = 42) -> GEARSage:
@@ -122,8 +134,8 @@ def open_gearsage(folder: Path, device: str = "cpu") -> tuple[GEARSage, dict[str
     description = read_description(folder)
     if description["model"] not in GEARSAGE_CONFIGS:
         raise InputError(f"{folder} holds a {description['model']}, not a GEARSage.")
-    model = GEARSage(description["sigma"], GEARSageConfig(**description["config"])).eval()
-    load_best(folder, model)
+    config = config_of(folder, GEARSageConfig, description["config"])
+    model = load_best(folder, lambda: GEARSage(description["sigma"], config)).eval()
     return model.to(device), description
 
 
@@ -180,9 +192,8 @@ def _fit(
     watchers: Sequence[Watcher],
 ) -> list[EpochReport]:
     optimizer = torch.optim.Adam(model.parameters(), lr=config.lr)
-    history = run.resume(model, optimizer)
-    best = max((report["val"]["auc"] for report in history if report["best"]), default=-math.inf)
-    since_best = next((i for i, report in enumerate(reversed(history)) if report["best"]), len(history))
+    history = run.resume(model, optimizer, lambda: 1)
+    best, since_best = standing(run.folder, history, "auc")
     sampler, valid = SubgraphSampler(graph), labelled_nodes(data, "valid")
     around_valid = sampler.around(valid, model.config.layers)
     reports: list[EpochReport] = []

@@ -16,6 +16,16 @@ LinkLoss = Literal["pairwise", "listwise"]
 LINK_LOSSES: tuple[LinkLoss, ...] = get_args(LinkLoss)
 
 
+def check_loss(recipe: str, loss: str) -> None:
+    """Whether there is such a loss."""
+    if recipe not in RECIPES:
+        raise unknown_name("recipe", recipe, RECIPES)
+    if loss not in LINK_LOSSES:
+        raise unknown_name("loss", loss, LINK_LOSSES)
+    if (recipe, loss) == ("tgb-parity", "listwise"):
+        raise InputError("The tgb-parity recipe is defined for the pairwise loss only.")
+
+
 def link_loss(
     logits: Tensor,
     recipe: Recipe = "sound",
@@ -29,13 +39,8 @@ def link_loss(
     another one: the "logit" lies in (0, 1), so the loss cannot fall below 1.006 and the gradient of a
     confident mistake vanishes. It is here to be compared with, not to be used.
     """
-    if recipe not in RECIPES:
-        raise unknown_name("recipe", recipe, RECIPES)
-    if loss not in LINK_LOSSES:
-        raise unknown_name("loss", loss, LINK_LOSSES)
+    check_loss(recipe, loss)
     if loss == "listwise":
-        if recipe == "tgb-parity":
-            raise InputError("The tgb-parity recipe is defined for the pairwise loss only.")
         negative = logits[:, 1:]
         if clash is not None:
             negative = negative.masked_fill(clash.to(logits.device), -torch.inf)

@@ -9,17 +9,17 @@ from typing import Any
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.models.contract import LearnedLinkModel
-from keat.models.node_head import CountingEventHead, EventHead, NodeHead
+from keat.models.node_head import HEADS, NodeHead
 from keat.models.registry import add_head
 from keat.tasks.making import training_labels
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
-from keat.training.checkpoint import load_parameters, read_description
+from keat.training.checkpoint import load_parameters
+from keat.training.description import read_description
 from keat.training.lessons import Lessons
 from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons
 
 NodeTask = NodeProperty | NodeLabel
-HEADS: dict[str, type[NodeHead]] = {"node": NodeHead, "event": EventHead, "event+counts": CountingEventHead}
 
 
 def node_model(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import torch
 
 import keat
 from keat.datasets.loading import Dataset
-from keat.errors import InputError, unknown_name
+from keat.errors import InputError, KeatError, unknown_name
 from keat.events import IdMap
 from keat.events.fingerprint import fingerprint
 from keat.events.units import clock_of
@@ -21,10 +21,18 @@ from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
 from keat.training.bfloat16 import require_bfloat16
-from keat.training.checkpoint import Run, load_best, read_description
+from keat.training.checkpoint import Run, load_best
+from keat.training.description import (
+    DESCRIPTION,
+    config_of,
+    read_description,
+    read_ids,
+    read_stream_description,
+)
+from keat.training.epochs import read_history
 from keat.training.evaluate import Evaluation, Progress, continue_evaluation, evaluate
 from keat.training.fit import EpochReport, FitConfig, Watcher, fit
-from keat.training.lessons import LinkLessons
+from keat.training.lessons import Lessons, LinkLessons
 from keat.training.node_runs import NodeTask, node_lessons, node_model, open_head
 
 
@@ -86,7 +94,8 @@ def train_run(
     if task is None:
         task = make_task(data, "val", kind="link-ranking")
         assert isinstance(task, LinkTask)
-    model: Any = build_model(data.train, config, fitting.seed)
+    with _enough_memory():
+        model: Any = build_model(data.train, config, fitting.seed)
     if isinstance(task, LinkTask):
         about: dict[str, Any] = {"task": {"kind": task.kind, "negatives": task.strategy, "asked": len(task)}}
     else:
@@ -108,19 +117,21 @@ def train_run(
         "data": {"name": data.name, "events": len(data.stream), "fingerprint": fingerprint(data.stream)},
     }
     defaults = {"config": asdict(type(config)()), "fit": asdict(FitConfig())}
-    run = Run(folder, description, data.stream.ids, resume=resume, defaults=defaults)
-    if not isinstance(task, LinkTask):
-        return fit(model, node_lessons(task, data, fitting.batch_size), task, fitting, run, watchers)
-    lessons = LinkLessons(
-        data,
-        fitting.batch_size,
-        in_turn=model.trains_in_turn,
-        recipe=fitting.recipe,
-        loss=fitting.loss,
-        negatives=fitting.negatives,
-        historical=fitting.historical,
-    )
-    return fit(model, lessons, task, fitting, run, watchers)
+    lessons: Lessons
+    if isinstance(task, LinkTask):
+        lessons = LinkLessons(
+            data,
+            fitting.batch_size,
+            in_turn=model.trains_in_turn,
+            recipe=fitting.recipe,
+            loss=fitting.loss,
+            negatives=fitting.negatives,
+            historical=fitting.historical,
+        )
+    else:
+        lessons = node_lessons(task, data, fitting.batch_size)
+    with _enough_memory(), Run(folder, description, data.stream.ids, resume=resume, defaults=defaults) as run:
+        return fit(model, lessons, task, fitting, run, watchers)
 
 
 def open_run(folder: Path, device: str = "cpu") -> tuple[Any, dict[str, Any], IdMap]:
@@ -129,16 +140,19 @@ def open_run(folder: Path, device: str = "cpu") -> tuple[Any, dict[str, Any], Id
     description = read_description(folder)
     if description["model"] not in ARCHITECTURES:
         raise unknown_name("model of the run", description["model"], ARCHITECTURES)
-    entry = ARCHITECTURES[description["model"]]
-    config = type(entry.config)(**description["config"])
+    description = read_stream_description(folder)
+    config = config_of(folder, type(ARCHITECTURES[description["model"]].config), description["config"])
+    ids = read_ids(folder, description["num_nodes"])
     clock = clock_of(description["unit"], config.clock)
-    model: Any = assemble(
-        config, description["num_nodes"], description["feature_dim"], description["sigma"], clock
-    ).eval()
-    if "head" in description:
-        model = open_head(model, description["head"])
-    load_best(folder, model)
-    return model.to(device), description, IdMap.load(folder / "ids.parquet")
+
+    def build() -> Any:
+        model = assemble(
+            config, description["num_nodes"], description["feature_dim"], description["sigma"], clock
+        ).eval()
+        return open_head(model, description["head"]) if "head" in description else model
+
+    with _enough_memory():
+        return load_best(folder, build).to(device), description, ids
 
 
 def evaluate_run(
@@ -166,14 +180,29 @@ def evaluate_run(
 
 def best_epoch(folder: Path) -> dict[str, Any]:
     """Number, loss and validation metrics of the best epoch of a run."""
-    lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    best = [line for line in lines if line["best"]][-1]
-    return {key: best[key] for key in ("epoch", "loss", "val")}
+    best = [report for report in read_history(folder) if report["best"]]
+    if not best:
+        raise InputError(f"{folder}: no epoch of this run has been validated yet; go on with --resume.")
+    return {key: best[-1][key] for key in ("epoch", "loss", "val")}
 
 
 def is_run(name: str) -> bool:
     """Whether a command's MODEL argument is the folder of a run."""
-    return (Path(name) / "run.json").exists()
+    return (Path(name) / DESCRIPTION).exists()
+
+
+@contextmanager
+def _enough_memory() -> Iterator[None]:
+    """Torch and numpy each have their own way to say that there is not."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and "allocate memory" not in str(error):
+            raise
+        raise KeatError(
+            "There is not enough memory for a model of this size; choose smaller settings or a smaller "
+            "--batch-size."
+        ) from error
 
 
 def set_threads(threads: int | None) -> None:

@@ -5,6 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from keat.models.settings import (
+    LARGEST,
+    check_divides,
+    check_dropout,
+    check_each,
+    check_range,
+    check_sizes,
+    check_width,
+)
 from keat.phase import Precision
 
 Reading = Literal["release", "paper_patch", "paper_edge", "key_value"]
@@ -37,3 +46,11 @@ class DyGFormerConfig:
     out_dim: int = 172
     legacy_padding: bool = False  # attend to padding and average over it, as the reference does
     cooccurrence: Cooccurrence = "counts"
+
+    def __post_init__(self) -> None:
+        check_each(self)
+        check_sizes(self, "length", "patch", "channel", "layers", "heads", "time_dim", "out_dim")
+        check_range(self, 0, LARGEST, "node_dim")
+        check_divides(self.heads, 4 * self.channel, "four channels")
+        check_dropout(self)
+        check_width(self)

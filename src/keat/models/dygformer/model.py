@@ -24,6 +24,7 @@ from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pa
 from keat.models.dygformer.tokens import Channels
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
+from keat.state.checking import check_state
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor
 from keat.time_encoding import create_time_encoder
@@ -86,10 +87,13 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         return self.history.state() | {"node_features": self.channels.node_features.table}
 
     def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        self.channels.node_features.table = state["node_features"].to(self.device)
+        node_features = self.channels.node_features
+        check_state(state, self.history.expected() | {"node_features": node_features.expected()})
+        node_features.load(state["node_features"])
         self.history.load_state(state)
 
     def last_time(self) -> int:
+        self.require_past(len(self.history))
         return int(self.history.t[: len(self.history)].max())
 
     def destinations(self) -> npt.NDArray[np.int32]:

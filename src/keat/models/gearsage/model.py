@@ -17,6 +17,8 @@ from torch.nn import functional
 from keat.kernels import create_kernel
 from keat.models.gearsage.features import FEATURES, TYPES
 from keat.models.gearsage.graph import ContactGraph, Delta
+from keat.models.settings import check_dropout, check_each, check_sizes, check_width
+from keat.state.checking import check_state
 
 CLASSES = 2
 NODES_AT_ONCE = 1 << 18  # whose messages are summed together when a whole graph is scored
@@ -34,6 +36,12 @@ class GEARSageConfig:
     edge_dim: int = 50
     time_dim: int = 50
     dropout: float = 0.3
+
+    def __post_init__(self) -> None:
+        check_each(self)
+        check_sizes(self, "hidden", "layers", "edge_dim", "time_dim")
+        check_dropout(self)
+        check_width(self)
 
 
 GEARSAGE_CONFIGS = {"gearsage": GEARSageConfig(), "keat-gearsage": GEARSageConfig(kernel="laplacian")}
@@ -112,7 +120,7 @@ class GEARSage(nn.Module):
         return {}
 
     def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        pass
+        check_state(state, {})
 
 
 class SumLayer(nn.Module):

@@ -1,0 +1,75 @@
+"""Checks of what can be chosen, made when it is chosen: before anything is built or written."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import fields
+from typing import Any
+
+from keat.errors import InputError
+
+LARGEST = 1 << 16  # of any size: a slip of the finger should not ask for terabytes
+SEEDS = 1 << 63
+
+_KINDS: dict[type, tuple[type, ...]] = {int: (int,), float: (float, int), str: (str,), bool: (bool,)}
+_TOLD = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+def check_each(settings: Any) -> None:
+    """Every setting has the type of its default; numbers are numbers."""
+    for field in fields(settings):
+        value: Any = getattr(settings, field.name)
+        kind = type(field.default)
+        if kind not in _KINDS:  # None: there may be nothing
+            if value is None:
+                continue
+            kind = float
+        is_truth = isinstance(value, bool) != (kind is bool)
+        if is_truth or not isinstance(value, _KINDS[kind]):
+            raise InputError(f"{field.name} must be {_TOLD[kind]}, not {value!r}.")
+        if kind is float and value != value:  # nan differs from itself
+            raise InputError(f"{field.name} must be a number, not nan.")
+
+
+def check_range(
+    settings: Any, lowest: float, highest: float | None, *names: str, open_below: bool = False
+) -> None:
+    """Settings within lowest … highest; without the lowest itself if ``open_below``. None stays none."""
+    for name in names:
+        value = getattr(settings, name)
+        if value is None:
+            continue
+        too_low = value <= lowest if open_below else value < lowest
+        if too_low or not math.isfinite(value) or (highest is not None and value > highest):
+            low = f"above {lowest:g}" if open_below else f"at least {lowest:g}"
+            high = " and finite" if highest is None else f" and at most {highest:,}"
+            raise InputError(f"{name} must be {low}{high}, not {value}.")
+
+
+def check_sizes(settings: Any, *names: str) -> None:
+    check_range(settings, 1, LARGEST, *names)
+
+
+def check_dropout(settings: Any) -> None:
+    """A share; where everything is dropped, nothing can be learned."""
+    if not 0 <= settings.dropout < 1:
+        raise InputError(f"dropout must be at least 0 and below 1, not {settings.dropout}.")
+
+
+def check_width(settings: Any) -> None:
+    """Of a kernel: infinite is none."""
+    if not settings.width > 0:
+        raise InputError(
+            f"The kernel width must be positive, but is {settings.width}; it is a multiple of σ, "
+            "'inf' for none."
+        )
+
+
+def check_divides(heads: int, dim: int, what: str) -> None:
+    if dim % heads:
+        raise InputError(f"{heads} heads cannot share {what} of {dim}; choose a divisor.")
+
+
+def check_seed(seed: int) -> None:
+    if not 0 <= seed < SEEDS:
+        raise InputError(f"seed must be at least 0 and below 2⁶³, not {seed}.")

@@ -1,0 +1,147 @@
+"""``run.json`` and ``ids.parquet``: what a run is and what its nodes are called, checked before use."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keat.errors import InputError, KeatError
+from keat.events import IdMap
+from keat.events.units import TICK, UNITS
+from keat.models.node_head import HEADS
+from keat.training.durable import reading
+from keat.training.epochs import damaged
+
+FORMAT = 1
+DESCRIPTION, IDS = "run.json", "ids.parquet"
+MOST_NODES = 1 << 31  # a node is an int32
+
+Test = Callable[[Any], bool]
+
+
+def _whole(lowest: int, below: int = 1 << 63) -> Test:
+    return lambda value: type(value) is int and lowest <= value < below
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _positive(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value) and value > 0
+
+
+def _with(**tests: Test) -> Test:
+    """An object that has these, each as it should be."""
+    return lambda value: (
+        isinstance(value, dict) and all(name in value and test(value[name]) for name, test in tests.items())
+    )
+
+
+_is_head = _with(
+    kind=lambda kind: isinstance(kind, str) and kind in HEADS,
+    size=_whole(0, MOST_NODES),
+    frozen=lambda frozen: isinstance(frozen, bool),
+)
+NEEDED: dict[str, Test] = {
+    "model": _text,
+    "config": _table,
+    "fit": _table,
+    "sigma": _positive,
+    "unit": lambda value: value in UNITS,
+    "data": _with(name=_text, fingerprint=_text),
+}
+NEEDED_OF_STREAMS: dict[str, Test] = {
+    "num_nodes": _whole(1, MOST_NODES),
+    "feature_dim": _whole(0, MOST_NODES),
+}
+WHERE_PRESENT: dict[str, Test] = {
+    "limits": _with(epochs=_whole(1), patience=_whole(1)),
+    "task": lambda value: _text(value) or _with(kind=_text)(value),
+    "labels": lambda value: value is None or _table(value),
+    "head": lambda value: _is_head(value) and _whole(0, MOST_NODES)(value.get("first_class", 0)),
+}
+
+
+def read_description(folder: Path) -> dict[str, Any]:
+    """What a run is; a clear error where the folder is not one."""
+    path = folder / DESCRIPTION
+    try:
+        with reading(path):
+            description = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"{folder} is not a keat run: it has no {DESCRIPTION}.") from error
+    except (ValueError, RecursionError) as error:
+        raise damaged(folder, f"{DESCRIPTION} cannot be read ({error})") from error
+    if not isinstance(description, dict):
+        raise damaged(folder, f"{DESCRIPTION} does not describe a run")
+    if description.get("format") != FORMAT:
+        raise InputError(
+            f"{folder} was written by another version of keat (format {description.get('format')}, this one "
+            f"reads {FORMAT}); train again."
+        )
+    _check(folder, description, NEEDED)
+    present = {name: test for name, test in WHERE_PRESENT.items() if name in description}
+    _check(folder, description, present)
+    if "num_nodes" in description:  # a run of before there were clocks measured in the ticks of its stream
+        description["config"].setdefault("clock", "s" if description["unit"] == "s" else TICK)
+    return description
+
+
+def read_stream_description(folder: Path) -> dict[str, Any]:
+    """The same of a run on a stream, which has a number of nodes and of features."""
+    description = read_description(folder)
+    _check(folder, description, NEEDED_OF_STREAMS)
+    return description
+
+
+def _check(folder: Path, description: Mapping[str, Any], tests: Mapping[str, Test]) -> None:
+    for name, test in tests.items():
+        if name not in description:
+            raise damaged(folder, f"{DESCRIPTION} has no '{name}'")
+        if not test(description[name]):
+            told = json.dumps(description[name])
+            told = told if len(told) <= 60 else told[:60] + " …"
+            raise damaged(folder, f"{DESCRIPTION} has {told} as '{name}'")
+
+
+def config_of(folder: Path, kind: type[Any], settings: Mapping[str, Any]) -> Any:
+    """The configuration of a run; settings it does not know, because it is older, have their defaults."""
+    try:
+        return kind(**settings)
+    except (TypeError, KeatError) as error:  # a name that is no setting; a value out of range
+        raise damaged(folder, f"its configuration is none ({str(error).rstrip('.')})") from error
+
+
+def read_ids(folder: Path, num_nodes: int) -> IdMap:
+    """What the user calls the nodes of a run."""
+    path = folder / IDS
+    try:
+        with reading(path):
+            path.open("rb").close()
+        ids = IdMap.load(path)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise damaged(folder, f"{IDS} is missing") from error
+    except (pa.ArrowException, KeyError, ValueError, OSError) as error:
+        raise damaged(folder, f"{IDS} does not hold ids ({str(error).splitlines()[0]})") from error
+    if len(ids) != num_nodes:
+        raise damaged(folder, f"{IDS} has {len(ids)} ids of {num_nodes} nodes")
+    boundary = num_nodes if ids.boundary is None else ids.boundary
+    if not 0 <= boundary <= num_nodes:
+        raise damaged(folder, f"{IDS} has {boundary} sources of {num_nodes} nodes")
+    if ids.labels is None or ids.labels.null_count:
+        raise damaged(folder, f"{IDS} has nodes without an id")
+    for side in (ids.labels[:boundary], ids.labels[boundary:]):
+        if pc.count_distinct(side).as_py() != len(side):
+            raise damaged(folder, f"{IDS} has the same id twice")
+    return ids

@@ -1,0 +1,143 @@
+"""The finished epochs of a run, and the files that belong to them.
+
+``metrics.jsonl`` has a line for each finished epoch, and is the one place that says which there are. The
+parameters and the optimizer after epoch 3 are in ``last-00003.safetensors``; if epoch 2 is the best so far,
+its parameters and its state are in ``best-00002.safetensors``. Runs of earlier versions have
+``last.safetensors`` and ``best.safetensors`` instead.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor
+
+from keat.errors import InputError
+from keat.training.durable import reading
+
+Kept = Literal["last", "best"]
+METRICS = "metrics.jsonl"
+_NUMBERED = re.compile(r"(?:last|best)-(\d{5,})\.safetensors")
+_NUMBERS = ("loss", "train_seconds", "val_seconds")
+
+
+def damaged(folder: Path, what: str) -> InputError:
+    """Something in the folder of a run is not what keat writes."""
+    return InputError(f"{folder}: the run is damaged: {what}; train it again.")
+
+
+def read_history(folder: Path) -> list[dict[str, Any]]:
+    """Reports of the finished epochs, one an epoch; none where no epoch has finished."""
+    path = folder / METRICS
+    try:
+        with reading(path):
+            lines = path.read_text(encoding="utf-8").splitlines()
+    except (FileNotFoundError, NotADirectoryError):
+        lines = []
+    except UnicodeDecodeError as error:
+        raise damaged(folder, f"{METRICS} is no text ({error})") from error
+    history = [_report(folder, number, line) for number, line in enumerate(lines, start=1)]
+    if not history and any(number > 1 for number in numbered_files(folder).values()):
+        raise damaged(folder, f"there are files of finished epochs, but {METRICS} has none")
+    return history
+
+
+def _report(folder: Path, number: int, line: str) -> dict[str, Any]:
+    """A line of metrics, once it is known to be one."""
+    try:
+        report = json.loads(line)
+    except (ValueError, RecursionError):
+        raise damaged(folder, f"line {number} of {METRICS} is not JSON") from None
+    if not isinstance(report, dict):
+        raise damaged(folder, f"line {number} of {METRICS} is no report of an epoch")
+    val = report.get("val")
+    right = {
+        "epoch": report.get("epoch") == number,
+        "val": isinstance(val, dict) and all(_is_number(value) for value in val.values()),
+        "best": isinstance(report.get("best"), bool) and (not report["best"] or bool(val)),
+        **{name: _is_number(report.get(name)) and math.isfinite(report[name]) for name in _NUMBERS},
+    }
+    wrong = [name for name, is_right in right.items() if not is_right]
+    if wrong:
+        raise damaged(folder, f"line {number} of {METRICS} has no sound '{wrong[0]}'")
+    return report
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def standing(folder: Path, history: Sequence[dict[str, Any]], headline: str) -> tuple[float, int]:
+    """The best validation value so far, and how many epochs ago it was."""
+    best = [report["val"] for report in history if report["best"]]
+    if any(headline not in val for val in best):
+        raise damaged(folder, f"{METRICS} has a best epoch without its {headline}")
+    since = next((i for i, report in enumerate(reversed(history)) if report["best"]), len(history))
+    return max((val[headline] for val in best), default=-math.inf), since
+
+
+# -- files -------------------------------------------------------------------------------------------
+
+
+def numbered_file(folder: Path, which: Kept, epoch: int) -> Path:
+    return folder / f"{which}-{epoch:05}.safetensors"
+
+
+def numbered_files(folder: Path) -> dict[Path, int]:
+    """The files of epochs there are, finished or not, each with its epoch."""
+    if not folder.is_dir():
+        return {}
+    found = ((path, _NUMBERED.fullmatch(path.name)) for path in folder.iterdir())
+    return {path: int(match[1]) for path, match in found if match}
+
+
+def unnumbered_file(folder: Path, which: Kept) -> Path:
+    """As earlier versions called it."""
+    return folder / f"{which}.safetensors"
+
+
+def kept_file(folder: Path, which: Kept, history: Sequence[dict[str, Any]]) -> Path | None:
+    """The file of the last or the best of these epochs; none where there is no such epoch."""
+    epochs = [report["epoch"] for report in history if which == "last" or report["best"]]
+    if not epochs:
+        return None
+    path, before = numbered_file(folder, which, epochs[-1]), unnumbered_file(folder, which)
+    return before if before.exists() and not path.exists() else path
+
+
+def kept_tensors(folder: Path, which: Kept) -> dict[str, Tensor]:
+    """What a run keeps of its last or its best epoch. It may be being trained: where the epoch it held has
+    been replaced in the meantime, the new one is read."""
+    missing: Path | None = None
+    while True:
+        history = read_history(folder)
+        path = kept_file(folder, which, history)
+        if path is None:
+            done = "been validated" if history else "finished"
+            raise InputError(f"{folder}: no epoch of this run has {done} yet; go on with --resume.")
+        try:
+            return load_tensors(path)
+        except FileNotFoundError:
+            if path == missing:
+                raise damaged(folder, f"{path.name} is missing") from None
+            missing = path
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file. That it is not there is for the caller to say."""
+    with reading(path):
+        path.open("rb").close()  # safetensors takes a file it may not read for one that is not there
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise
+    except (SafetensorError, OSError, ValueError, KeyError) as error:
+        reason = str(error).rstrip(".")
+        raise damaged(path.parent, f"{path.name} is damaged or not a safetensors file ({reason})") from error
