@@ -78,7 +78,7 @@ BAD_USAGE = [
     ("small demo", ["demo", "--events", "10"], "at least 1000, not 10"),
     ("no epochs", ["train", "tgn", "payments", "--epochs", "0"], "at least 1, not 0"),
     ("empty batch", ["train", "tgn", "payments", "--batch-size", "0"], "at least 1, not 0"),
-    ("no question", ["predict", "run"], "Give exactly one of --source, --pairs and --embeddings"),
+    ("no question", ["predict", "run"], "Give exactly one of --source, --pairs, --embeddings and --graph"),
     ("top nothing", ["predict", "run", "--source", "a", "--top", "0"], "at least 1, not 0"),
 ]
 
