@@ -54,9 +54,10 @@ def print_table(
     text_columns: int = 1,
 ) -> None:
     """A table; the first ``text_columns`` columns are text, the others numbers, which are never cut."""
-    for table in tables_within(out.width, title, columns, rows, text_columns):
+    out.print(Text(title), style="italic")  # not the table's own, nor its caption: they wrap at its width
+    for table in tables_within(out.width, columns, rows, text_columns):
         out.print(table)
-    if caption:  # not the table's own caption, which would wrap at the table's width
+    if caption:
         out.print(Text(caption), style="italic")
 
 

@@ -47,12 +47,12 @@ def predict_command(
     """Ask a trained run: top destinations of a source, scores of given pairs, all embeddings, suspects."""
     if sum(option is not None for option in (source, pairs, embeddings, graph)) != 1:
         raise typer.BadParameter("Give exactly one of --source, --pairs, --embeddings and --graph.")
-    from keat.training.asked import askable_times  # these bring torch
-    from keat.training.checkpoint import read_description
+    from keat.cli.running import run_description  # these bring torch
+    from keat.training.asked import askable_times
     from keat.training.predict import write_embeddings
     from keat.training.runs import open_run
 
-    of_graph = read_description(run).get("model") in whole_graph.NAMES
+    of_graph = run_description(str(run)).get("model") in whole_graph.NAMES
     if of_graph and graph is None:
         raise InputError(
             f"{run} scores the nodes of a whole graph, and has no pairs and no embeddings: use --graph FILE "

@@ -37,7 +37,7 @@ PLAIN = _Frame(box.SIMPLE_HEAD, False, around=0, between=2)
 
 
 def tables_within(
-    width: int, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int
+    width: int, columns: Sequence[str], rows: Sequence[Sequence[str]], text_columns: int
 ) -> list[Table]:
     """One table, or several that together are it, none wider than ``width``. The first ``text_columns``
     columns are words and stand in each of them."""
@@ -56,11 +56,11 @@ def tables_within(
         for place in words:
             least[place] = min(least[place], max(NARROWEST, spare // len(words)))
         groups = _groups(width, words, numbers, least)
-    tables: list[Table] = []
-    for group in groups:
-        widths = _widened(frame.room(width, len(group)), {place: least[place] for place in group}, ideal)
-        tables.append(_drawn(frame, "" if tables else title, columns, rows, widths, text_columns))
-    return tables
+    widths = [
+        _widened(frame.room(width, len(group)), {place: least[place] for place in group}, ideal)
+        for group in groups
+    ]
+    return [_drawn(frame, columns, rows, each, text_columns) for each in widths]
 
 
 def _groups(width: int, words: list[int], numbers: list[int], least: list[int]) -> list[list[int]]:
@@ -87,20 +87,12 @@ def _widened(room: int, widths: dict[int, int], ideal: list[int]) -> dict[int, i
 
 def _drawn(
     frame: _Frame,
-    title: str,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
     widths: dict[int, int],
     text_columns: int,
 ) -> Table:
-    table = Table(
-        title=Text(title) if title else None,
-        title_justify="left",
-        box=frame.box,
-        show_edge=frame.edge,
-        pad_edge=frame.edge,
-        collapse_padding=not frame.edge,
-    )
+    table = Table(box=frame.box, show_edge=frame.edge, pad_edge=frame.edge, collapse_padding=not frame.edge)
     for place, width in widths.items():
         justify = "left" if place < text_columns else "right"
         table.add_column(Text(columns[place]), justify=justify, width=width, overflow="fold")  # type: ignore[arg-type]
