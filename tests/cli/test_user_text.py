@@ -71,7 +71,8 @@ def test_an_explanation_names_them(log: Path, run: Path, tmp_path: Path) -> None
 
 
 def test_pictures_of_runs_and_data(log: Path, run: Path, tmp_path: Path) -> None:
-    for what in (["attention", run, "--data", log], ["moments", log]):
+    asked: list[list[str | Path]] = [["attention", run, "--data", log], ["moments", log]]
+    for what in asked:
         picture = tmp_path / "new $f$" / f"{what[0]}.png"
         ran = keat("analyze", *what, *COLUMNS, "--out", picture)
         assert ran.code == 0, ran

@@ -18,8 +18,8 @@ from trained_runs import small, trained
 COLUMNS = ["with", "row", "age", "Δ", "ψ", "node", "ψ·edge", "α %", "older", "Σ over events to 17"]
 NAMES = ["corner café, the one that has a long name", "user:x:42[/b]" * 3]
 NUMBERS = [
-    "9123 1.01d 22.7h 0.98 -0.02 −0.01 12·88 −0.0231 12.3456789".split(),
-    "12 3.56d 0.4s 0.98 -0.02 -0.00 5·95 −10.021 1e-05".split(),
+    ["9123", "1.01d", "22.7h", "0.98", "-0.02", "−0.01", "12·88", "−0.0231", "12.3456789"],
+    ["12", "3.56d", "0.4s", "0.98", "-0.02", "-0.00", "5·95", "−10.021", "1e-05"],
 ]
 ROWS = [[name, *numbers] for name, numbers in zip(NAMES, NUMBERS, strict=True)]
 

@@ -64,13 +64,12 @@ def predict_command(
         whole_graph.predict_whole_graph(run, graph, top, json)
         return
     model, description, ids = open_run(run)
-    unit = description["unit"]
-    now = model.last_time() + 1 if at is None else int(askable_times([at], model.last_time(), unit)[0])
+    now = model.last_time() + 1 if at is None else int(askable_times([at], model.last_time())[0])
     about_nodes = "head" in description
     if source is not None:
         (_show_shares if about_nodes else _show_destinations)(model, description, ids, source, now, top, json)
     elif pairs is not None:
-        _show_scores(model, ids, pairs, now, unit, about_nodes, json)
+        _show_scores(model, ids, pairs, now, about_nodes, json)
     elif embeddings is not None:
         count = write_embeddings(model.encoder if about_nodes else model, ids, embeddings, now)
         if json:
@@ -107,13 +106,11 @@ def _show_destinations(
     print_table(f"Likely destinations of {source}", ["node", "score", "probability"], table, caption)
 
 
-def _show_scores(
-    model: Any, ids: Any, pairs: Path, now: int, unit: str, about_nodes: bool, json: bool
-) -> None:
+def _show_scores(model: Any, ids: Any, pairs: Path, now: int, about_nodes: bool, json: bool) -> None:
     from keat.training.node_predict import score_events
     from keat.training.predict import score_pairs
 
-    rows = (score_events if about_nodes else score_pairs)(model, ids, pairs, now, unit)
+    rows = (score_events if about_nodes else score_pairs)(model, ids, pairs, now)
     if json:
         print_json({"pairs": rows})
         return

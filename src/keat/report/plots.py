@@ -135,4 +135,4 @@ def _turn_formulas_off(figure: Figure) -> None:
                 powers.update(id(text) for tick in ticks for text in (tick.label1, tick.label2))
     for text in figure.findobj(Text):
         if id(text) not in powers:
-            text.set_parse_math(False)  # type: ignore[attr-defined]
+            text.set_parse_math(False)

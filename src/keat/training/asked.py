@@ -16,24 +16,22 @@ import pyarrow.compute as pc
 from keat.errors import InputError, KeatError
 
 
-def askable_times(
-    times: Sequence[Any], last: int, unit: str, file: Path | None = None
-) -> npt.NDArray[np.int64]:
+def askable_times(times: Sequence[Any], last: int, file: Path | None = None) -> npt.NDArray[np.int64]:
     """Times of questions to a state that has seen everything up to ``last``: the past is gone from it.
     Without a ``file`` it is the time of an option."""
     found = np.asarray(times)
     if found.dtype.kind != "i" and len(found):
         row = next(k for k, t in enumerate(times) if type(t) is not int or not -(2**63) <= t < 2**63)
         raise InputError(
-            f"{_place(row, file)} '{times[row]}' is no time: write a whole number below 2⁶³, in the run's "
-            f"unit, which is {unit}."
+            f"{_place(row, file)} '{times[row]}' is no time: write a whole number below 2⁶³, in the unit "
+            "of the data that the run was trained on."
         )
     past = found < last
     if past.any():
         row = int(np.argmax(past))
         raise InputError(
-            f"{_place(row, file)} {times[row]} is before {last} ({unit}), up to which the run has seen "
-            "events; give a later time."
+            f"{_place(row, file)} {times[row]} is before {last}, up to which the run has seen events; "
+            "give a later time."
         )
     return found.astype(np.int64)
 

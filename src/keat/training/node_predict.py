@@ -31,7 +31,7 @@ def coming_shares(
     ]
 
 
-def score_events(model: NodeHead, ids: IdMap, file: Path, now: int, unit: str) -> list[dict[str, Any]]:
+def score_events(model: NodeHead, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
     """The logit of the label of every event in a CSV: source, destination, time and the event's features.
     Without features the time may be left out."""
     if not isinstance(model, EventHead):
@@ -44,7 +44,7 @@ def score_events(model: NodeHead, ids: IdMap, file: Path, now: int, unit: str) -
         )
     queries = EventQueries(
         dense_ids(ids, source, "src"),
-        askable_times(times, model.last_time(), unit, file),
+        askable_times(times, model.last_time(), file),
         dense_ids(ids, destination, "dst"),
         numbers_of(table, range(3, 3 + model.feature_dim), file),
     )

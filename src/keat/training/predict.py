@@ -35,12 +35,12 @@ def top_destinations(
     )
 
 
-def score_pairs(model: LearnedLinkModel, ids: IdMap, file: Path, now: int, unit: str) -> list[dict[str, Any]]:
+def score_pairs(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
     """The logit of every pair in a CSV with columns source, destination and optionally time."""
     _, source, destination, times = read_pairs(file, now)
     queries = Queries(
         dense_ids(ids, source, "src"),
-        askable_times(times, model.last_time(), unit, file),
+        askable_times(times, model.last_time(), file),
         dense_ids(ids, destination, "dst")[:, None],
     )
     scores = model.score(queries)[:, 0].tolist()
