@@ -58,6 +58,12 @@ def test_words_are_broken_before_numbers_are() -> None:
     assert shown.count("met") == 30
 
 
+def test_a_sentence_among_numbers_is_broken_too() -> None:
+    shown = drawn(60, ["name", "number", "note"], [["a", "0.123", "whatever " * 20], ["b", "0.5", ""]])
+    assert shown.count("whatever") == 20
+    assert max(map(cell_len, shown.splitlines())) <= 60
+
+
 @pytest.mark.parametrize("width", [60, 80])
 def test_an_explanation_has_all_its_numbers(
     width: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 WORD, PART = 20, 12  # letters of a word that are kept together; that many where all then fits side by side
+NUMBER = 32  # letters that a number has at most, with its interval; what is longer is words, wherever it is
 NARROWEST = 4  # a column of words
 
 
@@ -104,10 +105,11 @@ def _drawn(
 def _least(name: str, cells: Sequence[str], of_words: bool, letters: int) -> int:
     """Letters that a column needs: a number whole, of words the longest; of the name above them the same."""
     in_name = max(map(cell_len, name.split()), default=1)
-    if not of_words:
-        return max([min(in_name, letters), *map(cell_len, _lines(cells))])
-    longest = max((cell_len(word) for cell in cells for word in cell.split()), default=1)
-    return min(max(in_name, longest), letters)
+    lines = _lines(cells)
+    numbers = [] if of_words else [line for line in lines if cell_len(line) <= NUMBER]
+    words = lines if of_words else [line for line in lines if cell_len(line) > NUMBER]
+    longest = max((cell_len(word) for line in words for word in line.split()), default=1)
+    return max([min(max(in_name, longest), letters), *map(cell_len, numbers)])
 
 
 def _lines(cells: Sequence[str]) -> list[str]:
