@@ -9,19 +9,24 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 import torch
+import typer
 
 import keat
 from conftest import FindFile
-from keat.cli import main
+from keat.cli import app, main
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
-RUN_HERE = [ROOT / "docs" / f"{name}.md" for name in ("guide", "protocol", "datasets", "cli", "tgn")]
+RUN_HERE = [
+    ROOT / "docs" / f"{name}.md"
+    for name in ("guide", "protocol", "datasets", "cli", "tgn", "node_tasks", "theory")
+]
 
 
 def blocks(page: Path, language: str) -> list[str]:
@@ -114,6 +119,27 @@ def test_python_of_the_documentation(page: Path, capsys: pytest.CaptureFixture[s
     for code in blocks(page, "python"):
         exec(compile(code, page.name, "exec"), names)
     assert bool(capsys.readouterr().out) == bool(names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_can_be_typed(page: Path) -> None:
+    """Those that take long, too: verbs, options and values are known, whether or not they are run here."""
+    verbs = typer.main.get_command(app)
+    shown = [
+        line
+        for language in ("bash", "sh", "text")
+        for block in blocks(page, language)
+        for line in block.splitlines()
+    ]
+    for line in shown:
+        if not line.startswith("keat "):
+            continue
+        words = shlex.split(line, comments=True)[1:]
+        command: Any = verbs
+        context = None
+        while hasattr(command, "commands"):
+            context, command = typer.Context(command, parent=context), command.commands[words.pop(0)]
+        assert command.make_context(line, words, parent=context).params
 
 
 def test_make_knows_the_two_commands() -> None:

@@ -31,13 +31,18 @@ class Ran:
         """The one JSON object on standard output, where nothing else may be."""
         lines = self.out.splitlines()
         assert len(lines) == 1, self
-        value = json.loads(lines[0])
+        value = json.loads(lines[0], parse_constant=_no_constant)
         assert isinstance(value, dict)
         return value
 
     @property
     def notes(self) -> list[str]:
         return [line for line in self.err.splitlines() if line.startswith("note: ")]
+
+
+def _no_constant(name: str) -> None:
+    """Python reads NaN and Infinity; JSON has no such words."""
+    raise AssertionError(f"{name} is no JSON")
 
 
 def keat(*arguments: str | Path) -> Ran:

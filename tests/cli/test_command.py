@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from command import ORDERS, assert_fails, keat, process, write_orders
 
+from keat.cli.console import print_json
 from keat.models.registry import LABEL_MODELS, LINK_MODELS, NODE_MODELS
 
 VERBS = [
@@ -46,6 +47,15 @@ def test_every_verb_has_help(verb: tuple[str, ...]) -> None:
         assert "--json" in ran.out
 
 
+def test_json_has_no_word_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
+    nan, inf = float("nan"), float("inf")
+    print_json({"a": nan, "b": [inf, 1.5, (-inf, "NaN")], "c": {"d": nan, "e": None, "f": True, "g": 2**63}})
+    assert capsys.readouterr().out == (
+        '{"a": null, "b": [null, 1.5, [null, "NaN"]], "c": {"d": null, "e": null, "f": true, '
+        '"g": 9223372036854775808}}\n'
+    )
+
+
 def test_without_a_verb_the_help_is_shown() -> None:
     ran = keat()
     assert ran.code == 2
@@ -78,7 +88,7 @@ BAD_USAGE = [
     ("small demo", ["demo", "--events", "10"], "at least 1000, not 10"),
     ("no epochs", ["train", "tgn", "payments", "--epochs", "0"], "at least 1, not 0"),
     ("empty batch", ["train", "tgn", "payments", "--batch-size", "0"], "at least 1, not 0"),
-    ("no question", ["predict", "run"], "Give exactly one of --source, --pairs and --embeddings"),
+    ("no question", ["predict", "run"], "Give exactly one of --source, --pairs, --embeddings and --graph"),
     ("top nothing", ["predict", "run", "--source", "a", "--top", "0"], "at least 1, not 0"),
 ]
 

@@ -76,6 +76,8 @@ def test_an_event_without_a_past(data: Path, tmp_path: Path) -> None:
     assert "faithfulness –" in ran.out
     assert "nan" not in ran.out
     assert "gone:" not in ran.out  # no legend of tables that are not there
+    told = keat("explain", trained(small()), *own(data), "--event", "5", "--out", tmp_path, "--json").json
+    assert told["explanations"][0]["deletion"]["faithfulness"] is None
 
 
 def test_other_data_is_told(tmp_path: Path) -> None:

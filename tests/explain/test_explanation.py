@@ -255,7 +255,7 @@ def test_mistakes_are_named(folder: Path) -> None:
 
 def test_only_tgn_is_explained(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     other = (GraphMixer.__new__(GraphMixer), {"model": "graphmixer"}, payments().stream.ids)
-    monkeypatch.setattr("keat.explain.asking.open_run", lambda _: other)
+    monkeypatch.setattr("keat.explain.opening.open_run", lambda _: other)
     with pytest.raises(InputError, match="holds a graphmixer"):
         Asker(folder)
 
@@ -269,7 +269,14 @@ def test_durations(text: str, unit: str, ticks: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "why"), [("soon", "no duration"), ("3x", "no duration"), ("3s", "shorter than")]
+    ("text", "why"),
+    [
+        ("soon", "no duration"),
+        ("3x", "no duration"),
+        ("3s", "shorter than"),
+        (str(2**63), "longer than time"),
+        ("9" * 400 + "y", "longer than time"),
+    ],
 )
 def test_bad_durations(text: str, why: str) -> None:
     with pytest.raises(InputError, match=why):

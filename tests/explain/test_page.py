@@ -116,6 +116,7 @@ def test_the_keyboard_moves_it(browser: Any, tmp_path: Path) -> None:
     tab.focus("#age")
     tab.keyboard.press("ArrowRight")
     assert (before, tab.inner_text("#age-label")) == ("as it was", "0 s")
+    assert tab.get_attribute("#age", "aria-valuetext") == "0 s"  # said aloud, not "0" of "-1 to 60"
     tab.close()
 
 

@@ -11,12 +11,12 @@ import pytest
 from keat.report.curves import MANY, curves_section
 
 
-def kept_run(folder: Path, epochs: int, best: int) -> Path:
+def kept_run(folder: Path, epochs: int, best: int, loss: float = 0.0, slope: float = 1.0) -> Path:
     folder.mkdir()
     lines = [
         {
             "epoch": k,
-            "loss": 1 / k,
+            "loss": loss + slope / k,
             "val": {"auc": 0.5 + 0.4 * (k == best)},
             "train_seconds": 1.0,
             "val_seconds": 0.1,
@@ -40,6 +40,28 @@ def test_few_epochs_are_points(epochs: int, points: int, ticks: list[str], tmp_p
     assert re.findall(r'middle">(\d+)<', section.body) == 2 * ticks
     assert section.hint.startswith("A point an epoch.")
     assert section.hint.endswith(f"mine: epoch 2 of {epochs}.")
+
+
+@pytest.mark.parametrize(
+    ("loss", "slope", "shown"),
+    [
+        (0.0, 1.0, ["0.31", "0.67", "1.03"]),
+        (0.6931, 0.0003, ["0.69319", "0.69330", "0.69341"]),
+        (0.5, 0.0, ["0.490", "0.500", "0.510"]),
+        (-2.0, 1e-6, ["−1.99999969", "−1.99999933", "−1.99999897"]),
+        (123456.0, 5000.0, ["124989", "126789", "128589"]),
+    ],
+)
+def test_numbers_of_the_axis_differ_and_have_room(
+    loss: float, slope: float, shown: list[str], tmp_path: Path
+) -> None:
+    """A loss that hardly moves had the same number three times."""
+    section = curves_section({"mine": kept_run(tmp_path / "run", 3, 2, loss, slope)}, "auc")
+    assert section is not None
+    found = re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="end">([^<]+)<', section.body)[:3]
+    assert [number for _, number in found] == shown
+    assert len(set(shown)) == 3
+    assert all(float(x) >= 6.5 * len(number) for x, number in found)  # right end of about so many pixels
 
 
 def test_of_many_only_the_kept_one_is(tmp_path: Path) -> None:

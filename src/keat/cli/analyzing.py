@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from keat.cli.console import err, print_json, print_table
+from keat.cli.console import err, print_json, print_line, print_table
 from keat.cli.options import Bipartite, Dst, Features, Json, Src, Time, Unit, open_dataset
 from keat.errors import MissingExtraError, Notice
 
@@ -121,7 +121,7 @@ def attention_command(
     runs = list({run.absolute(): run for run in runs}.values())  # each once
     found = {}
     for run, name in zip(runs, shortest_names(runs), strict=True):
-        err.print(f"Looking at {run} …", markup=False)
+        print_line(f"Looking at {run} …", err)
         found[name] = measure_run(run, data)
     _draw(picture, lambda path: _draw_variance(path, found))
     if json:
@@ -184,7 +184,7 @@ def _draw(picture: Path | None, draw: Callable[[Path], None]) -> None:
         return
     try:
         draw(picture)
-        err.print(f"The picture: {picture}", markup=False, soft_wrap=True)
+        print_line(f"The picture: {picture}", err)
     except MissingExtraError as error:
         warnings.warn(str(error), Notice, stacklevel=1)
 

@@ -1,9 +1,14 @@
-"""How keat speaks: results to standard output, everything else to standard error."""
+"""How keat speaks: results to standard output, everything else to standard error.
+
+What is printed is what was meant: a path like ``runs[/b]`` or a node called ``user:x:42`` is no markup and no
+emoji, so both consoles take text as it is.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -18,18 +23,27 @@ from rich.progress import (
     TextColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
+from keat.cli.wide_tables import tables_within
 from keat.errors import Notice
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, markup=False, emoji=False)
+err = Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 def print_json(value: dict[str, Any]) -> None:
-    """One JSON object, on one line of standard output."""
-    sys.stdout.write(json.dumps(value) + "\n")
+    """One JSON object, on one line of standard output. What is no number (NaN, an infinite age) is null,
+    since JSON has no word for it."""
+    sys.stdout.write(json.dumps(_finite(value), allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_table(
@@ -39,21 +53,23 @@ def print_table(
     caption: str = "",
     text_columns: int = 1,
 ) -> None:
-    """A table; the first ``text_columns`` columns are text, the others numbers."""
-    table = Table(title=Text(title), title_justify="left")
-    for position, column in enumerate(columns):
-        table.add_column(column, justify="left" if position < text_columns else "right")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # a node may be called "[bold]" or ":dog:"
-    out.print(table)
-    if caption:  # not the table's own caption, which would wrap at the table's width
+    """A table; the first ``text_columns`` columns are text, the others numbers, which are never cut."""
+    out.print(Text(title), style="italic")  # not the table's own, nor its caption: they wrap at its width
+    for table in tables_within(out.width, columns, rows, text_columns):
+        out.print(table)
+    if caption:
         out.print(Text(caption), style="italic")
+
+
+def print_line(text: str, console: Console = out) -> None:
+    """One line, however long: a path in it can be copied."""
+    console.print(text, soft_wrap=True)
 
 
 def print_error(message: str) -> None:
     """One sentence on standard error."""
-    err.print("[red]error:[/] ", end="")
-    err.print(message, soft_wrap=True, markup=False)
+    err.print("error: ", style="red", end="")
+    print_line(message, err)
 
 
 @contextlib.contextmanager
@@ -61,7 +77,7 @@ def progress_bar(what: str, unit: str = "events") -> Iterator[Callable[[int, int
     """A bar on standard error while it is a terminal; silent otherwise. Yields (done, total) → None."""
     count = DownloadColumn() if unit == "bytes" else MofNCompleteColumn()
     bar = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         count,
         TimeRemainingColumn(),
@@ -80,8 +96,8 @@ def show_notices() -> None:
 
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, Notice):
-            err.print("[yellow]note:[/] ", end="")
-            err.print(str(message), soft_wrap=True, markup=False)
+            err.print("note: ", style="yellow", end="")
+            print_line(str(message), err)
         else:
             original(message, category, *rest, **more)
 

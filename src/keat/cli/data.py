@@ -11,7 +11,7 @@ import typer
 
 from keat.analysis.gaps import gap_summaries
 from keat.analysis.novelty import surprise
-from keat.cli.console import out, print_json, print_table, progress_bar
+from keat.cli.console import print_json, print_line, print_table, progress_bar
 from keat.cli.options import (
     Bipartite,
     DatasetArgument,
@@ -73,7 +73,7 @@ def get_command(
             }
         )
     else:
-        out.print(f"{stream!r} is in {data_folder() / info.name}", soft_wrap=True)
+        print_line(f"{stream!r} is in {data_folder() / info.name}")
 
 
 @app.command("info")

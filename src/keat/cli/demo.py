@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from keat.cli.console import err, out, print_json
+from keat.cli.console import err, print_json, print_line
 from keat.cli.evaluating import show_results
 from keat.cli.options import Json, at_least
 from keat.cli.training_bar import TrainingBar
@@ -81,8 +81,8 @@ def demo_command(
         print_json({"dataset": data.name, "results": results, **files})
         return
     if picture is not None:
-        out.print(f"The picture: {picture}", soft_wrap=True, markup=False)
-    out.print(f"The report: {report}", soft_wrap=True, markup=False)
+        print_line(f"The picture: {picture}")
+    print_line(f"The report: {report}")
 
 
 def _make(folder: Path) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from keat.cli.console import out, print_json, print_table
-from keat.cli.options import Bipartite, Features, Json, Unit, at_least, open_dataset
+from keat.cli.console import out, print_json, print_line, print_table
+from keat.cli.options import Bipartite, Features, Json, Unit, at_least, moment, open_dataset
 from keat.errors import CacheError, InputError, MissingExtraError, Notice
 from keat.events import humanize
 
@@ -33,7 +33,8 @@ def explain_command(
     src: Annotated[str | None, typer.Option("--src", help="Source of a pair.")] = None,
     dst: Annotated[str | None, typer.Option("--dst", help="Destination of a pair.")] = None,
     time: Annotated[
-        int | None, typer.Option("--time", help="When; by default right after the last event.")
+        int | None,
+        typer.Option("--time", callback=moment, help="When; by default right after the last event."),
     ] = None,
     event: Annotated[
         int | None, typer.Option(callback=at_least(0), help="Or an event: its number in the dataset, from 0.")
@@ -101,7 +102,7 @@ def explain_command(
         _show(explanation)
         for kind in ("page", "picture"):
             if files[kind]:
-                out.print(f"The {kind}: {files[kind]}", soft_wrap=True)
+                print_line(f"The {kind}: {files[kind]}")
         if replay:
             _show_replay(explanation, files["replayed"])
 
@@ -128,15 +129,13 @@ def _show(x: Scored) -> None:
     from keat.explain.page import facts_line, model_line, story
     from keat.explain.wording import signed
 
-    out.print(
-        f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}", style="bold", markup=False
-    )
-    out.print(f"{model_line(x)}\n{facts_line(x)}", markup=False)
+    out.print(f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}", style="bold")
+    out.print(f"{model_line(x)}\n{facts_line(x)}")
     if x.pair is not None:
         _show_pair(x)
     if isinstance(x, Explanation):
         _show_attention(x)
-    out.print(story(x), markup=False)
+    out.print(story(x))
 
 
 def _show_replay(x: Scored, again: dict[str, Any]) -> None:
@@ -147,7 +146,7 @@ def _show_replay(x: Scored, again: dict[str, Any]) -> None:
     told = f"Replayed from the first event, memory included: {effect}."
     if again["why"] is not None:
         told += f" It starts from {before}, not {signed(x.score, plus=False)}, since {again['why']}."
-    out.print(told, markup=False)
+    out.print(told)
 
 
 def _show_pair(x: Scored) -> None:
@@ -156,9 +155,7 @@ def _show_pair(x: Scored) -> None:
 
     assert x.pair is not None
     beside = "" if x.model["name"] == "keat-rank" else f", embeddings {signed(x.score_of_embeddings)}"
-    out.print(
-        f"pair term {signed(x.pair.logit)}{beside}\nThe pair term {x.pair.remembers(x.unit)}.", markup=False
-    )
+    out.print(f"pair term {signed(x.pair.logit)}{beside}\nThe pair term {x.pair.remembers(x.unit)}.")
     known = [[one.group, one.known, signed(one.effect)] for one in evidence(x.pair, x.unit)]
     columns = ["evidence", "what is known", "effect"]
     print_table("What the two have been to each other", columns, known, text_columns=2)
@@ -184,7 +181,7 @@ def _show_attention(x: Explanation) -> None:
     columns = ["with", "row", "age", *(["Δ"] if own_clock else []), "ψ", *logits, "α %", "older", "gone"]
     for end in x.ends:
         if not end.neighbors:
-            out.print(f"The {end.role}, {end.node}, has no past event.", markup=False)
+            out.print(f"The {end.role}, {end.node}, has no past event.")
             continue
         rows = [
             [
@@ -211,7 +208,7 @@ def _show_attention(x: Explanation) -> None:
             "\nage: at the question; Δ: at the neighbour's last update, which is what ψ and φ are given. "
             "Where an event was that update, older moves it too."
         )
-    out.print(legend, style="italic", markup=False)
+    out.print(legend, style="italic")
 
 
 def _make(folder: Path) -> None:

@@ -41,15 +41,23 @@ Bipartite = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
 
-def at_least(lowest: int) -> Callable[[int | None], int | None]:
+LARGEST = 2**63 - 1  # of 64 bits, in which times, seeds and counts are kept
+
+
+def at_least(lowest: int, most: int = LARGEST) -> Callable[[int | None], int | None]:
     """Check of a number. (Typer's own ``min`` widens the help by a column that nobody needs.)"""
 
     def check(value: int | None) -> int | None:
         if value is not None and value < lowest:
             raise typer.BadParameter(f"it must be at least {lowest}, not {value}.")
+        if value is not None and value > most:
+            raise typer.BadParameter(f"it must be at most {most}, not {value}.")
         return value
 
     return check
+
+
+moment = at_least(0)  # times are never negative
 
 
 EvalSample = Annotated[

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from keat.cli.console import out, print_json, print_table
-from keat.cli.options import Json, at_least
+from keat.cli import whole_graph
+from keat.cli.console import print_json, print_line, print_table
+from keat.cli.options import Json, at_least, moment
+from keat.errors import InputError
 
 
 def predict_command(
@@ -18,9 +20,10 @@ def predict_command(
         typer.Option(help="Rank destinations for this node; of a node-property run, their coming shares."),
     ] = None,
     at: Annotated[
-        int | None, typer.Option("--time", help="When; by default right after what the run has seen.")
+        int | None,
+        typer.Option("--time", callback=moment, help="When; by default right after what the run has seen."),
     ] = None,
-    top: Annotated[int, typer.Option(callback=at_least(1), help="How many destinations.")] = 10,
+    top: Annotated[int, typer.Option(callback=at_least(1), help="How many, the best first.")] = 10,
     pairs: Annotated[
         Path | None,
         typer.Option(
@@ -31,51 +34,86 @@ def predict_command(
     embeddings: Annotated[
         Path | None, typer.Option(help="Write every node's embedding to this Parquet file.")
     ] = None,
+    graph: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Of a run of a whole graph (gearsage): the most suspect test nodes of this .npz, or of "
+            "'dgraphfin'.",
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Ask a trained run: top destinations of a source, scores of given pairs, or all embeddings."""
-    if sum(option is not None for option in (source, pairs, embeddings)) != 1:
-        raise typer.BadParameter("Give exactly one of --source, --pairs and --embeddings.")
-    from keat.training.node_predict import coming_shares, score_events  # these bring torch
-    from keat.training.predict import score_pairs, top_destinations, write_embeddings
+    """Ask a trained run: top destinations of a source, scores of given pairs, all embeddings, suspects."""
+    if sum(option is not None for option in (source, pairs, embeddings, graph)) != 1:
+        raise typer.BadParameter("Give exactly one of --source, --pairs, --embeddings and --graph.")
+    from keat.cli.running import run_description  # these bring torch
+    from keat.training.asked import askable_times
+    from keat.training.predict import write_embeddings
     from keat.training.runs import open_run
 
+    of_graph = run_description(str(run)).get("model") in whole_graph.NAMES
+    if of_graph and graph is None:
+        raise InputError(
+            f"{run} scores the nodes of a whole graph, and has no pairs and no embeddings: use --graph FILE "
+            "for the most suspect of them."
+        )
+    if graph is not None:
+        if not of_graph:
+            raise InputError(f"{run} is no run of a whole graph; ask it with --source or --pairs.")
+        whole_graph.predict_whole_graph(run, graph, top, json)
+        return
     model, description, ids = open_run(run)
-    now = at if at is not None else model.last_time() + 1
+    now = model.last_time() + 1 if at is None else int(askable_times([at], model.last_time())[0])
     about_nodes = "head" in description
-    if source is not None and about_nodes:
-        rows = coming_shares(model, ids, source, now, top, description["head"].get("first_class", 0))
-        if json:
-            print_json({"node": source, "time": now, "shares": rows})
-        else:
-            shares = [[str(row["node"]), f"{row['share']:.4f}"] for row in rows]
-            caption = f"how {source} will divide the period after {now - 1:,} ({description['unit']})"
-            print_table(f"{source} next", ["node", "share"], shares, caption)
-    elif source is not None:
-        rows = top_destinations(model, ids, source, now, top)
-        if json:
-            print_json({"source": source, "time": now, "destinations": rows})
-        else:
-            table = [[str(row["node"]), f"{row['score']:.4f}", f"{row['probability']:.3f}"] for row in rows]
-            caption = f"at {now:,} ({description['unit']}); probability is of the pair alone, uncalibrated"
-            print_table(f"Likely destinations of {source}", ["node", "score", "probability"], table, caption)
+    if source is not None:
+        (_show_shares if about_nodes else _show_destinations)(model, description, ids, source, now, top, json)
     elif pairs is not None:
-        rows = (score_events if about_nodes else score_pairs)(model, ids, pairs, now)
-        if json:
-            print_json({"pairs": rows})
-        else:
-            table = [
-                [str(r["source"]), str(r["destination"]), str(r["time"]), f"{r['score']:.4f}"] for r in rows
-            ]
-            print_table(
-                f"Scores of {len(rows)} pairs",
-                ["source", "destination", "time", "score"],
-                table,
-                text_columns=2,
-            )
+        _show_scores(model, ids, pairs, now, about_nodes, json)
     elif embeddings is not None:
         count = write_embeddings(model.encoder if about_nodes else model, ids, embeddings, now)
         if json:
             print_json({"nodes": count, "file": str(embeddings)})
         else:
-            out.print(f"{count:,} embeddings in {embeddings}")
+            print_line(f"{count:,} embeddings in {embeddings}")
+
+
+def _show_shares(
+    model: Any, description: dict[str, Any], ids: Any, source: str, now: int, top: int, json: bool
+) -> None:
+    from keat.training.node_predict import coming_shares
+
+    rows = coming_shares(model, ids, source, now, top, description["head"].get("first_class", 0))
+    if json:
+        print_json({"node": source, "time": now, "shares": rows})
+        return
+    shares = [[str(row["node"]), f"{row['share']:.4f}"] for row in rows]
+    caption = f"how {source} will divide the period after {now - 1:,} ({description['unit']})"
+    print_table(f"{source} next", ["node", "share"], shares, caption)
+
+
+def _show_destinations(
+    model: Any, description: dict[str, Any], ids: Any, source: str, now: int, top: int, json: bool
+) -> None:
+    from keat.training.predict import top_destinations
+
+    rows = top_destinations(model, ids, source, now, top)
+    if json:
+        print_json({"source": source, "time": now, "destinations": rows})
+        return
+    table = [[str(row["node"]), f"{row['score']:.4f}", f"{row['probability']:.3f}"] for row in rows]
+    caption = f"at {now:,} ({description['unit']}); probability is of the pair alone, uncalibrated"
+    print_table(f"Likely destinations of {source}", ["node", "score", "probability"], table, caption)
+
+
+def _show_scores(model: Any, ids: Any, pairs: Path, now: int, about_nodes: bool, json: bool) -> None:
+    from keat.training.node_predict import score_events
+    from keat.training.predict import score_pairs
+
+    rows = (score_events if about_nodes else score_pairs)(model, ids, pairs, now)
+    if json:
+        print_json({"pairs": rows})
+        return
+    table = [[str(r["source"]), str(r["destination"]), str(r["time"]), f"{r['score']:.4f}"] for r in rows]
+    columns = ["source", "destination", "time", "score"]
+    print_table(f"Scores of {len(rows)} pairs", columns, table, text_columns=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -199,4 +200,5 @@ def settings(run: Mapping[str, Any]) -> str:
 
 
 def command_line() -> str:
-    return " ".join(["keat", *sys.argv[1:]])
+    """What was typed, to be typed again: paths with spaces are quoted."""
+    return shlex.join(["keat", *sys.argv[1:]])

@@ -10,7 +10,7 @@ import typer
 from rich.padding import Padding
 from rich.text import Text
 
-from keat.cli.console import err, out, print_json, print_table
+from keat.cli.console import err, out, print_json, print_line, print_table
 from keat.cli.options import Json, at_least
 from keat.errors import InputError, unknown_name
 from keat.experiments.ledger import USUAL_LEDGER
@@ -44,7 +44,7 @@ def reproduce_command(
     scratch: Annotated[Path, typer.Option(help="Where runs are kept while they train.")] = Path(
         "keat-out/runs"
     ),
-    engine: Annotated[str, typer.Option(help="local, or ray for a cluster (keat[ray]).")] = "local",
+    engine: Annotated[str, typer.Option(help="local, or ray for a cluster (keat\\[ray]).")] = "local",
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -154,7 +154,7 @@ class _Plan:
 
 
 def _tell(text: str) -> None:
-    err.print(text, soft_wrap=True, markup=False)
+    print_line(text, err)
 
 
 def _show(value: dict[str, Any], tables: list[Table], page: Path, json: bool, markdown: bool) -> None:
@@ -170,8 +170,8 @@ def _show(value: dict[str, Any], tables: list[Table], page: Path, json: bool, ma
     tell = err if markdown else out  # Markdown may go into a file
     for picture in value.get("pictures") or [value.get("picture")]:
         if picture:
-            tell.print(f"The picture: {picture}", soft_wrap=True, markup=False)
-    tell.print(f"The report: {page}", soft_wrap=True, markup=False)
+            print_line(f"The picture: {picture}", tell)
+    print_line(f"The report: {page}", tell)
 
 
 def _list(sources: dict[str, str], ledger: Path, json: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -115,7 +116,8 @@ def require_known(name: str) -> None:
         return
     if "/" in name or Path(name).is_dir():
         raise InputError(
-            f"{name} is not a keat run: it has no run.json; make one with keat train --out {name}."
+            f"{name} is not a keat run: it has no run.json; make one with keat train --out "
+            f"{shlex.quote(name)}."
         )
     raise unknown_name("model", name, [*known, "heuristics"])
 

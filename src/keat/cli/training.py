@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from keat.cli import whole_graph
-from keat.cli.console import err, out, print_json
+from keat.cli.console import err, out, print_json, print_line
 from keat.cli.node_options import (
     Labelled,
     LabelOptions,
@@ -205,7 +205,9 @@ def train_command(
                 counts=counts,
             )
     except KeyboardInterrupt:
-        err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
+        print_line(
+            f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.", err
+        )
         raise typer.Exit(130) from None
     asked = task_of(data, "test", task, labels, eval_sample, seed)
     refresh = usual_refresh(asked.kind, data.train, trains_in_turn(config))
@@ -218,8 +220,9 @@ def train_command(
         "epochs_now": len(reports),
         "beside": heuristics_beside(data, asked, refresh),
     }
-    if about_nodes:
-        result["intervals"] = intervals_of(asked, test)
+    intervals = intervals_of(asked, test)
+    if intervals is not None:
+        result["intervals"] = intervals
     result["report"] = str(train_report(folder, data, asked.kind, test.events, result, device))
     if json:
         print_json({"model": model, "dataset": data.name, "seed": seed, "sigma": sigma, **result})
@@ -229,7 +232,7 @@ def train_command(
 
 def _print_result(result: dict[str, Any], headline: str, asked: int) -> None:
     """The kept epoch, its metrics, how sure they are, and the heuristics beside it."""
-    out.print(f"best epoch {result['epoch']} by validation {headline}; kept in {result['run']}")
+    print_line(f"best epoch {result['epoch']} by validation {headline}; kept in {result['run']}")
     for part in ("val", "test"):
         told = "  ".join(f"{name} {value:.4f}" for name, value in result[part].items())
         out.print(f"  {part:<4}  {told}")
@@ -243,7 +246,7 @@ def _print_result(result: dict[str, Any], headline: str, asked: int) -> None:
     for name, metrics in result["beside"].items():
         told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
         out.print(f"  test of {name}, beside it: {told}")
-    out.print(f"The report: {result['report']}", soft_wrap=True, markup=False)
+    print_line(f"The report: {result['report']}")
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

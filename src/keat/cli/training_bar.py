@@ -19,7 +19,7 @@ class TrainingBar:
     def __init__(self, epochs: int, headline: str = "mrr") -> None:
         self.epochs, self.headline = epochs, headline
         self.bar = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("loss {task.fields[loss]:.4f}  {task.fields[speed]:,.0f} events/s"),
             TimeRemainingColumn(),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from keat.cli.console import err, out, print_json, print_table
+from keat.cli.console import err, out, print_json, print_line, print_table
 
 if TYPE_CHECKING:
     from keat.training.fit import Watcher
@@ -52,7 +52,9 @@ def train_whole_graph(
             model, data, folder, config, fit, resume=resume, device=device, watchers=[watcher], graph=graph
         )
     except KeyboardInterrupt:
-        err.print(f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.")
+        print_line(
+            f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.", err
+        )
         raise typer.Exit(130) from None
     test = evaluate_gearsage(folder, data, "test", device=device, graph=graph)
     known = graph.x.numpy()
@@ -67,13 +69,28 @@ def train_whole_graph(
         sigma = read_description(folder)["sigma"]
         print_json({"model": model, "dataset": source, "seed": fit.seed, "sigma": sigma, **result})
         return
-    out.print(f"best epoch {result['epoch']} by validation auc; kept in {folder}")
+    print_line(f"best epoch {result['epoch']} by validation auc; kept in {folder}")
     for part, metrics in (("val", result["val"]), ("test", test)):
         out.print(f"  {part:<4}  " + "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()))
     for name, metrics in result["beside"].items():
         told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
         out.print(f"  test of {name}, beside it: {told}")
-    out.print(f"The report: {result['report']}", soft_wrap=True, markup=False)
+    print_line(f"The report: {result['report']}")
+
+
+def predict_whole_graph(run: Path, source: str, top: int, json: bool) -> None:
+    """The test nodes that look most like frauds."""
+    from keat.training.gearsage import most_suspect, open_labelled_graph
+
+    data = open_labelled_graph(source)
+    rows = most_suspect(run, data, top)
+    if json:
+        print_json({"dataset": source, "of": len(data.test), "nodes": rows})
+        return
+    table = [[str(row["node"]), f"{row['score']:.4f}"] for row in rows]
+    asked = f"of {len(data.test):,} test nodes, whose labels training was not told"
+    caption = f"{asked}; the score is a logit, uncalibrated"
+    print_table(f"The most suspect nodes of {source}", ["node", "score"], table, caption)
 
 
 def evaluate_whole_graph(run: str, source: str, split: str, json: bool) -> None:

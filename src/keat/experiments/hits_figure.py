@@ -56,7 +56,7 @@ def draw_hits(drawing: Drawing) -> dict[str, Any]:
         place.set_title(f"{data}, {split}", loc="left", fontsize=11)
         place.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False, fontsize=8, loc="lower right")
-    return {"rows": rows, "by_title": _by_k(rows), **saved(plt, figure, drawing.path)}
+    return {"rows": rows, "by_title": _by_k(rows), **saved(figure, drawing.path)}
 
 
 def _by_k(rows: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keat.errors import CacheError
+from keat.errors import CacheError, InputError
 
 USUAL_LEDGER = Path("keat-out/ledger.jsonl")  # of `keat reproduce`, where none is named
 
@@ -20,12 +20,23 @@ class Ledger:
     def lines(self) -> list[dict[str, Any]]:
         if not self.path.exists():
             return []
+        try:  # what a crash cut off may end within a letter
+            written = self.path.read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError as error:
+            raise InputError(
+                f"The ledger {self.path} cannot be read ({error.strerror or error}); choose another --ledger."
+            ) from error
         found = []
-        for line in self.path.read_text(encoding="utf-8").splitlines():
+        for line in filter(None, written):
             try:
-                found.append(json.loads(line))
+                found.append(json.loads(line) if line.startswith("{") else {})
             except json.JSONDecodeError:
                 continue
+        if not all("key" in line for line in found):
+            raise InputError(
+                f"{self.path} is no ledger, which has one JSON object a line, each with its key; choose "
+                "another --ledger."
+            )
         return found
 
     def keys(self) -> set[str]:

@@ -46,7 +46,7 @@ def draw_released(drawing: Drawing) -> dict[str, Any]:
         _draw_gains(place, drawing.recipe.arms, tables)
         place.set_xlabel(f"difference in test {drawing.recipe.metric}, a dot a seed")
         place.set_title(data, loc="left", fontsize=11)
-    return {"rows": rows, **saved(plt, figure, drawing.path)}
+    return {"rows": rows, **saved(figure, drawing.path)}
 
 
 def _draw_gains(place: Any, arms: Sequence[Arm], tables: Mapping[str, Sequence[dict[str, Any]]]) -> None:

@@ -34,7 +34,7 @@ def draw_widths(drawing: Drawing) -> dict[str, Any]:
         place.set_title(data, loc="left", fontsize=11)
         place.legend(frameon=False, fontsize=8)
         place.spines[["top", "right"]].set_visible(False)
-    return saved(plt, figure, drawing.path)
+    return saved(figure, drawing.path)
 
 
 FIGURES: dict[str, Callable[[Drawing], dict[str, Any]]] = {

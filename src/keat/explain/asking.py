@@ -20,11 +20,12 @@ import torch
 
 from keat.datasets.loading import Dataset
 from keat.errors import InputError, Notice
-from keat.events import EventStream, IdMap
+from keat.events import EventStream
 from keat.events.fingerprint import fingerprint
 from keat.explain.explanation import explain_pair
+from keat.explain.opening import open_explainable
 from keat.explain.scored import Names, Scored, explain_by_pair_term
-from keat.models.contract import LearnedLinkModel, Queries
+from keat.models.contract import Queries
 from keat.models.rank import KeatRank
 from keat.models.tgn import TGN
 from keat.models.with_pair_term import WithPairTerm
@@ -33,7 +34,7 @@ from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
 from keat.tasks.script import TGB_BATCH, steps_by_time
 from keat.training.lessons import usual_refresh
-from keat.training.runs import evaluate_run, open_run
+from keat.training.runs import evaluate_run
 
 SplitName = Literal["train", "val", "test"]
 Side = Literal["src", "dst"]
@@ -44,7 +45,7 @@ class Asker:
 
     def __init__(self, folder: Path, data: Dataset | None = None) -> None:
         self.folder, self.data = folder, data
-        self.model, self.description, self.ids = self._open()
+        self.model, self.description, self.ids = open_explainable(self.folder)
         if data is not None:
             self._require_fitting(data.stream)
             self.ids = data.stream.ids
@@ -140,7 +141,7 @@ class Asker:
         """Bring the model to having observed exactly the events before each position, in turn: history in
         blocks, then the split that the positions are in as evaluation does, in blocks or time by time."""
         start = data.part(_split_of(data, positions[0])).offset
-        self.model, _, _ = self._open()
+        self.model, _, _ = open_explainable(self.folder)
         if not self.keeps_the_state_before(data, start):
             self.model.reset()
             self.observe(data.stream[:start])
@@ -211,15 +212,6 @@ class Asker:
         task = make_task(self.require_data(), split, kind="link-ranking")
         assert isinstance(task, LinkRanking)
         return task
-
-    def _open(self) -> tuple[LearnedLinkModel, dict[str, Any], IdMap]:
-        model, description, ids = open_run(self.folder)
-        if not isinstance(model, TGN | WithPairTerm | KeatRank):
-            raise InputError(
-                f"{self.folder} holds a {description['model']}; explanations read the attention of TGN and "
-                "pair terms."
-            )
-        return model, description, ids
 
     def require_data(self) -> Dataset:
         if self.data is None:

@@ -15,7 +15,7 @@ from keat.analysis.what_if import Past, all_at, attend
 from keat.events.units import TimeUnit
 from keat.explain.wording import ago
 from keat.models.tgn import TGN
-from keat.report.plots import BLUE, ORANGE, pyplot
+from keat.report.plots import BLUE, ORANGE, pyplot, save_picture
 
 Grid = npt.NDArray[np.float64]
 
@@ -63,8 +63,7 @@ def draw_heatmaps(sweeps: Sequence[Sweep], ages: Sequence[int], unit: TimeUnit, 
         row[0].set_ylabel("past event, newest first")
     for place in axes[-1]:
         place.set_xlabel("age given to every event")
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save_picture(figure, path)
 
 
 def draw_neighbor_curves(sweeps: Sequence[Sweep], ages: Sequence[int], unit: TimeUnit, path: Path) -> None:
@@ -94,5 +93,4 @@ def draw_neighbor_curves(sweeps: Sequence[Sweep], ages: Sequence[int], unit: Tim
             place.spines[["top", "right"]].set_visible(False)
     axes[0, 0].legend(frameon=False, fontsize=7)
     figure.supylabel("attention", fontsize=9)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save_picture(figure, path)

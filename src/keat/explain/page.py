@@ -173,7 +173,7 @@ def _tiles(x: Scored) -> str:
 def _what_a_score_is(x: Scored) -> str:
     if x.model["loss"] == "listwise":  # it compares candidates; what they have in common is arbitrary
         return "score, to compare with those of other candidates: trained listwise, it is no probability"
-    return f"score, a logit; as a probability {1 / (1 + math.exp(-x.score)):.0%}, uncalibrated"
+    return f"score, a logit; as a probability {1 / (1 + math.exp(min(-x.score, 700))):.0%}, uncalibrated"
 
 
 def _notes(x: Scored) -> str:

@@ -17,7 +17,7 @@ from keat.explain.page_tables import LOGIT_PARTS, logit_parts
 from keat.explain.picture_pair import draw_evidence, draw_widths
 from keat.explain.scored import Scored
 from keat.explain.wording import ago, signed
-from keat.report.plots import BLUE, GREEN, pyplot
+from keat.report.plots import BLUE, GREEN, pyplot, save_picture
 from keat.report.svg import by_recency
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ def write_picture(x: Scored, path: Path) -> None:
     if x.pair is not None:
         draw_evidence(axes[0, -1], x)
         draw_widths(axes[1, -1], x)
-    figure.savefig(path, dpi=130)
-    plt.close(figure)
+    save_picture(figure, path, dpi=130)
 
 
 def _attention(axes: npt.NDArray[np.object_], x: Explanation) -> None:

@@ -19,7 +19,7 @@ from keat.analysis.moments import (
     moment_ratios,
     sample_ratios,
 )
-from keat.report.plots import BLUE, GREEN, ORANGE, pyplot
+from keat.report.plots import BLUE, GREEN, ORANGE, pyplot, save_picture
 
 VERMILION, GREY = "#D55E00", "0.45"
 SEEN = 9  # orders of moments
@@ -63,7 +63,7 @@ def draw_moments(path: Path, gaps: Mapping[str, tuple[npt.NDArray[np.int64], flo
     right.set_yscale("log")
     right.set(xlabel="order n", ylabel="R_n = E[ψ tⁿ] / E[tⁿ]", ylim=(1e-8, 1.5))
     right.set_title("How a kernel damps moments (dots: measured)", loc="left", fontsize=11)
-    _finish(plt, figure, (left, right), path)
+    _finish(figure, (left, right), path)
 
 
 def draw_logit_variance(path: Path, measured: Mapping[str, LogitVariance] | None = None) -> None:
@@ -100,7 +100,7 @@ def draw_logit_variance(path: Path, measured: Mapping[str, LogitVariance] | None
         axes[2].set_xticks(place, names)
         axes[2].set(ylabel="variance of logits within a neighbourhood")
         axes[2].set_title("Measured on trained models", loc="left", fontsize=11)
-    _finish(plt, figure, axes, path)
+    _finish(figure, axes, path)
 
 
 def _average_reduction(rho: float, between: float, sigma_x: float = 1.0, sigma_y: float = 1 / 3) -> float:
@@ -110,9 +110,8 @@ def _average_reduction(rho: float, between: float, sigma_x: float = 1.0, sigma_y
     return correlated_reduction(cov_yy, rho * sigma_x * sigma_y * np.eye(n), np.linspace(0.1, 1.0, n))
 
 
-def _finish(plt: Any, figure: Any, axes: Any, path: Path) -> None:
+def _finish(figure: Any, axes: Any, path: Path) -> None:
     for place in axes:
         place.legend(frameon=False, fontsize=8)
         place.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save_picture(figure, path)

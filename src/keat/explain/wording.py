@@ -18,6 +18,7 @@ _SECONDS = {
     "w": 604_800.0,
     "y": SECONDS_PER["year"],
 }
+_LONGEST = 2.0**62  # ticks: an age that is made older still fits into 64 bits
 _CALENDAR = 3e8  # seconds: before 1980 a time is a count from some start, not a date
 
 
@@ -27,7 +28,10 @@ def duration(text: str, unit: TimeUnit) -> int:
     if found is None or (found[2] and found[2] not in _SECONDS):
         raise InputError(f"'{text}' is no duration; write it like 90s, 30min, 12h, 3d, 2w or 1y.")
     amount = float(found[1])
-    ticks = round(amount * _SECONDS[found[2]] / SECONDS_PER[unit]) if found[2] else round(amount)
+    length = amount * _SECONDS[found[2]] / SECONDS_PER[unit] if found[2] else amount
+    if length >= _LONGEST:
+        raise InputError(f"'{text}' is longer than time can be counted in {unit}; make it shorter.")
+    ticks = round(length)
     if ticks < 1:
         raise InputError(
             f"'{text}' is shorter than one {unit}, the unit of time of this stream; make it longer."

@@ -13,7 +13,7 @@ from keat.analysis.moments import exponential_ratio, moment_ratios
 from keat.analysis.spectral import Of, spectral_entropies
 from keat.datasets.loading import Dataset
 from keat.kernels import create_kernel
-from keat.report.plots import BLUE, DASHES, GREEN, ORANGE, gap_curves, pyplot
+from keat.report.plots import BLUE, DASHES, GREEN, ORANGE, gap_curves, pyplot, save_picture
 
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
 RATES = (0.5, 1.0, 2.0)
@@ -33,7 +33,7 @@ def kernel_shapes(path: Path) -> dict[str, Any]:
         axes.plot(ages, np.broadcast_to(psi, ages.shape), color=colour, linestyle=style, label=label)
     axes.set(xlabel="age Δt / σ", ylabel="ψ(Δt)", ylim=(0, 1.05))
     axes.legend(frameon=False)
-    return saved(plt, figure, path)
+    return saved(figure, path)
 
 
 def moment_decay(path: Path) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def moment_decay(path: Path) -> dict[str, Any]:
         rows += [{"a": rate, "n": n, "R_n": float(found[n]), "closed form": float(closed[n])} for n in ORDERS]
     axes.set(xlabel="order n", ylabel="R_n")
     axes.legend(frameon=False)
-    return {"rows": rows, **saved(plt, figure, path)}
+    return {"rows": rows, **saved(figure, path)}
 
 
 def gap_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def gap_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str, Any]
     for place, (name, data) in zip(axes, datasets.items(), strict=True):
         gap_curves(place, data)
         place.set_title(name, loc="left", fontsize=11)
-    return saved(plt, figure, path)
+    return saved(figure, path)
 
 
 def spectral_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def spectral_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str,
         place.set_yticks([-line for line in range(len(found))], list(found))
         place.spines[["top", "right", "left"]].set_visible(False)
         place.tick_params(axis="y", length=0)
-    return {"rows": rows, **saved(plt, figure, path)}
+    return {"rows": rows, **saved(figure, path)}
 
 
 def grid(plt: Any, number: int, columns: int = 3) -> tuple[Any, list[Any]]:
@@ -102,9 +102,7 @@ def grid(plt: Any, number: int, columns: int = 3) -> tuple[Any, list[Any]]:
     return figure, list(axes.flat[:number])
 
 
-def saved(plt: Any, figure: Any, path: Path) -> dict[str, Any]:
+def saved(figure: Any, path: Path) -> dict[str, Any]:
     """Write the figure and say where it is."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save_picture(figure, path)
     return {"picture": str(path)}

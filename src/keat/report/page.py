@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -12,7 +13,7 @@ from string import Template
 import keat
 from keat.errors import CacheError
 from keat.report.style import base_style
-from keat.report.tables import Table
+from keat.report.tables import Table, as_markdown
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +90,12 @@ def html(report: Report) -> str:
 
 def markdown(report: Report) -> str:
     """The tables, for a page of documentation."""
-    parts = [f"# {report.title}", report.facts, report.story]
+    parts = [f"# {as_markdown(report.title)}", as_markdown(report.facts), as_markdown(report.story)]
     for section in report.sections:
         for table in section.tables:
-            parts += [f"## {table.title}", table.markdown(), table.caption]
+            parts += [f"## {as_markdown(table.title)}", table.markdown(), as_markdown(table.caption)]
     if report.command:
-        parts.append(f"```text\n{report.command}\n```")
+        longest = max((len(run) for run in re.findall("`+", report.command)), default=0)
+        fence = "`" * max(3, longest + 1)
+        parts.append(f"{fence}text\n{report.command}\n{fence}")
     return "\n\n".join(part for part in parts if part) + "\n"

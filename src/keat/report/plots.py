@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keat.datasets.loading import Dataset
-from keat.errors import MissingExtraError
+from keat.errors import CacheError, InputError, MissingExtraError
 from keat.report.drift import gap_shares
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1, 1.5)))  # without colours
@@ -27,8 +29,7 @@ def overview(data: Dataset, results: Sequence[dict[str, Any]], path: Path) -> No
     )
     _bars(left, results)
     gap_curves(right, data)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
+    save_picture(figure, path)
 
 
 def _bars(axes: Axes, results: Sequence[dict[str, Any]]) -> None:
@@ -97,3 +98,41 @@ def pyplot() -> Any:
     import matplotlib.pyplot as plt
 
     return plt
+
+
+def save_picture(figure: Figure, path: Path, dpi: int = 150) -> None:
+    """Write a figure and let go of it. Text is shown as it is: an id like ``$x_1$`` is no formula. Every
+    picture of keat is written here."""
+    from matplotlib import pyplot as plt
+
+    kind, known = path.suffix[1:].lower() or "png", figure.canvas.get_supported_filetypes()
+    try:
+        if kind not in known:
+            raise InputError(f"Pictures are written as {', '.join(sorted(known))}, so not as {path}.")
+        _turn_formulas_off(figure)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with warnings.catch_warnings():  # a letter that no font has is drawn as a box, which says enough
+            warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
+            figure.savefig(path, dpi=dpi, format=kind)
+    except OSError as error:
+        raise CacheError(
+            f"Cannot write the picture {path} ({error.strerror or error}); choose another place with --out."
+        ) from error
+    finally:
+        plt.close(figure)
+
+
+def _turn_formulas_off(figure: Figure) -> None:
+    """Of all text but the powers of ten of a logarithmic axis, which are the only formulas there are."""
+    from matplotlib.text import Text
+    from matplotlib.ticker import LogFormatter
+
+    powers: set[int] = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(axis.get_major_formatter(), LogFormatter):
+                ticks = [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+                powers.update(id(text) for tick in ticks for text in (tick.label1, tick.label2))
+    for text in figure.findobj(Text):
+        if id(text) not in powers:
+            text.set_parse_math(False)

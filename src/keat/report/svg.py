@@ -12,7 +12,7 @@ BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (  # of the shared style, wh
 )
 WIDTH, HEIGHT = 320, 220
 LEFT, RIGHT, TOP, BOTTOM = 40, 44, 26, 36
-TEXT = 11  # height of a label
+TEXT, LETTER = 11, 6.8  # height of a label, and how wide a letter of it is
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +36,10 @@ class Frame:
     count: int
     low: float
     high: float
+    left: float = LEFT
 
     def x(self, position: float) -> float:
-        return LEFT + position / max(self.count - 1, 1) * (WIDTH - LEFT - RIGHT)
+        return self.left + position / max(self.count - 1, 1) * (WIDTH - self.left - RIGHT)
 
     def y(self, value: float) -> float:
         return HEIGHT - BOTTOM - (value - self.low) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
@@ -58,17 +59,20 @@ def chart(
 ) -> str:
     """An <svg> of lines over the positions 0, 1, …; ``ticks`` names some of them, ``marks`` draws upright
     lines at others. ``what`` is for those who cannot see it."""
-    frame = Frame(max((len(line.y) for line in lines), default=1), low, high if high > low else low + 1.0)
+    high = high if high > low else low + 1.0
+    values = (low, (low + high) / 2, high)
+    named = _numbers(values)
+    left = max(LEFT, 7 + LETTER * max(map(len, named)))
+    frame = Frame(max((len(line.y) for line in lines), default=1), low, high, left)
     floor = f"{frame.y(low):.1f}"
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(what)}">',
         f'<text class="title" x="{LEFT}" y="14">{escape(title)}</text>',
-        f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>',
+        f'<line class="axis" x1="{left:.1f}" x2="{WIDTH - RIGHT}" y1="{floor}" y2="{floor}"/>',
     ]
-    digits = 2 if frame.high - frame.low >= 0.1 else 3
-    for value in (frame.low, (frame.low + frame.high) / 2, frame.high):
-        height, shown = f"{frame.y(value) + 4:.1f}", f"{value:.{digits}f}".replace("-", "−")
-        parts.append(f'<text x="{LEFT - 5}" y="{height}" text-anchor="end">{shown}</text>')
+    for value, shown in zip(values, named, strict=True):
+        place = f'x="{left - 5:.1f}" y="{frame.y(value) + 4:.1f}"'
+        parts.append(f'<text {place} text-anchor="end">{shown}</text>')
     for position, name in ticks:
         place = f'x="{frame.x(position):.1f}" y="{HEIGHT - 14}"'
         parts.append(f'<text {place} text-anchor="middle">{escape(name)}</text>')
@@ -82,6 +86,13 @@ def chart(
         parts += _drawn(line, frame)
     parts += _labels(lines, frame)
     return "".join([*parts, "</svg>"])
+
+
+def _numbers(values: Sequence[float]) -> list[str]:
+    """Numbers of an axis, with as many digits as tell them apart, and two unless they are large."""
+    apart = max((values[-1] - values[0]) / 10, 1e-9)
+    digits = max(2 if max(map(abs, values)) < 1_000 else 0, math.ceil(-math.log10(apart)))
+    return [f"{value:.{digits}f}".replace("-", "−") for value in values]
 
 
 def _drawn(line: Line, frame: Frame) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
 NARROW = 52  # letters in a row that fit a phone
+# What means something else than itself: an underscore within a word does not, nor does a lonely bracket.
+MARKUP = re.compile(r"[\\`*<|$~]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|&(?=#?\w+;)")
 
 
 class Strong(str):
@@ -26,7 +29,8 @@ class Table:
     text_columns: int = 1
 
     def markdown(self) -> str:
-        lines = ["| " + " | ".join(self.columns) + " |", "|" + " --- |" * len(self.columns)]
+        head = " | ".join(map(_marked, self.columns))
+        lines = [f"| {head} |", "|" + " --- |" * len(self.columns)]
         lines += ["| " + " | ".join(_marked(cell) for cell in row) + " |" for row in self.rows]
         return "\n".join(lines)
 
@@ -59,8 +63,13 @@ class Table:
         return "" if place < self.text_columns else ' class="right"'
 
 
+def as_markdown(text: str) -> str:
+    """Text that Markdown shows as it is, on one line: names of files and nodes may hold anything."""
+    return MARKUP.sub(r"\\\g<0>", " ".join(text.splitlines()))
+
+
 def _marked(cell: str) -> str:
-    text = cell.replace("|", "\\|").replace("\n", "<br>")
+    text = "<br>".join(map(as_markdown, cell.splitlines()))
     return f"**{text}**" if isinstance(cell, Strong) else text
 
 

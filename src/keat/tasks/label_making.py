@@ -71,7 +71,7 @@ def period_length(period: str | int, unit: TimeUnit) -> int:
         length = int(period)
     except ValueError:
         length = 0
-    if length < 1:
+    if not 1 <= length < 2**63:
         raise InputError(
             f"'{period}' is not a period; use {', '.join(PERIODS)}, or a whole number of the stream's unit."
         )

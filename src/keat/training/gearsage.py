@@ -155,6 +155,19 @@ def evaluate_gearsage(
     return label_metrics(_predict(model, around), data.y[nodes])
 
 
+def most_suspect(folder: Path, data: DGraphFin, top: int) -> list[dict[str, Any]]:
+    """The test nodes, whose labels training was not told, that look most like frauds; numbers and logits."""
+    model, _ = open_gearsage(folder)
+    around = SubgraphSampler(build_graph(data.stream, data.y, model.config.delta)).around(
+        data.test, model.config.layers
+    )
+    best = torch.from_numpy(_predict(model, around)).topk(min(top, len(data.test)))
+    return [
+        {"node": int(data.test[place]), "score": score}
+        for score, place in zip(best.values.tolist(), best.indices.tolist(), strict=True)
+    ]
+
+
 def label_metrics(scores: npt.NDArray[np.floating], y: npt.NDArray[np.int64]) -> dict[str, float]:
     """ROC-AUC and average precision of one score a labelled node, class 1 being what is looked for."""
     from sklearn.metrics import average_precision_score, roc_auc_score  # a second to import: only when used

@@ -12,6 +12,7 @@ from keat.errors import InputError
 from keat.events import IdMap
 from keat.models.contract import NodeQueries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
+from keat.training.asked import answered, askable_times, numbers_of
 from keat.training.predict import dense_ids, read_pairs
 
 
@@ -36,21 +37,21 @@ def score_events(model: NodeHead, ids: IdMap, file: Path, now: int) -> list[dict
     if not isinstance(model, EventHead):
         raise InputError("This run predicts how a node divides its next period; use --source.")
     table, source, destination, times = read_pairs(file, now)
-    features = [table.column(i).to_numpy() for i in range(3, 3 + model.feature_dim) if i < table.num_columns]
-    if len(features) < model.feature_dim:
+    if table.num_columns < 3 + model.feature_dim and model.feature_dim:
         raise InputError(
             f"{file} needs source, destination, time and then the {model.feature_dim} features an event of "
             f"this run has; it has {table.num_columns} columns."
         )
-    matrix = np.stack(features, axis=1) if features else np.zeros((len(source), 0))
     queries = EventQueries(
         dense_ids(ids, source, "src"),
-        np.array(times, dtype=np.int64),
+        askable_times(times, model.last_time(), file),
         dense_ids(ids, destination, "dst"),
-        matrix.astype(np.float32),
+        numbers_of(table, range(3, 3 + model.feature_dim), file),
     )
     scores = model.score(queries)[:, 0].tolist()
-    return [
-        {"source": u, "destination": v, "time": t, "score": s}
-        for u, v, t, s in zip(source, destination, times, scores, strict=True)
-    ]
+    return answered(
+        [
+            {"source": u, "destination": v, "time": t, "score": s}
+            for u, v, t, s in zip(source, destination, times, scores, strict=True)
+        ]
+    )

@@ -15,6 +15,7 @@ from pyarrow.csv import read_csv
 from keat.errors import CacheError, InputError
 from keat.events import IdMap
 from keat.models.contract import LearnedLinkModel, Queries
+from keat.training.asked import answered, askable_times
 
 
 def top_destinations(
@@ -25,14 +26,13 @@ def top_destinations(
     query = Queries(dense_ids(ids, [source], "src"), np.array([now]), candidates)
     scores = model.score(query)[0]
     best = torch.topk(scores, min(top, len(scores)))
-    return [
-        {
-            "node": ids.label(int(candidates[place])),
-            "score": score,
-            "probability": 1 / (1 + float(np.exp(-score))),
-        }
-        for score, place in zip(best.values.tolist(), best.indices.tolist(), strict=True)
-    ]
+    found = (best.values.tolist(), best.values.double().sigmoid().tolist(), best.indices.tolist())
+    return answered(
+        [
+            {"node": ids.label(int(candidates[place])), "score": score, "probability": probability}
+            for score, probability, place in zip(*found, strict=True)
+        ]
+    )
 
 
 def score_pairs(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
@@ -40,14 +40,16 @@ def score_pairs(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> li
     _, source, destination, times = read_pairs(file, now)
     queries = Queries(
         dense_ids(ids, source, "src"),
-        np.array(times, dtype=np.int64),
+        askable_times(times, model.last_time(), file),
         dense_ids(ids, destination, "dst")[:, None],
     )
     scores = model.score(queries)[:, 0].tolist()
-    return [
-        {"source": u, "destination": v, "time": t, "score": s}
-        for u, v, t, s in zip(source, destination, times, scores, strict=True)
-    ]
+    return answered(
+        [
+            {"source": u, "destination": v, "time": t, "score": s}
+            for u, v, t, s in zip(source, destination, times, scores, strict=True)
+        ]
+    )
 
 
 def read_pairs(file: Path, now: int) -> tuple[pa.Table, list[Any], list[Any], list[Any]]:

@@ -77,6 +77,7 @@ function update() {
   byId("score").dataset.value = now.score;
   byId("change").textContent = g < 0 ? "as it was" : signed(now.score - before.score) + " against as it was";
   byId("age-label").textContent = g < 0 ? "as it was" : data.labels[g];
+  byId("age").setAttribute("aria-valuetext", byId("age-label").textContent);  // said aloud, not the place on the slider
   now.alpha.forEach((alphas, side) => alphas.forEach((a, k) => {
     const bar = byId(`alpha-${side}-${k}`);
     bar.dataset.value = a;
