@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +16,18 @@ def tensorboard_watchers(folder: Path) -> list[Watcher]:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         return []
-    return [_Curves(SummaryWriter(folder))]
+    return [_Curves(lambda: SummaryWriter(folder))]
 
 
 class _Curves:
-    def __init__(self, writer: Any) -> None:
-        self.writer = writer
+    """Opened with the first number: a run that is refused leaves nothing."""
+
+    def __init__(self, open_writer: Callable[[], Any]) -> None:
+        self.open_writer = open_writer
+
+    @cached_property
+    def writer(self) -> Any:
+        return self.open_writer()
 
     def batch(self, epoch: int, done: int, total: int, loss: float) -> None:
         self.writer.add_scalar("loss/running", loss, (epoch - 1) * total + done)
