@@ -106,6 +106,11 @@ DAMAGES: dict[str, Damage] = {
     "a head that is none": setting({"kind": "node"}, "head"),
     "a head of an unknown kind": setting({"kind": "tail", "size": 1, "frozen": False}, "head"),
     "a head that nobody trained": setting({"kind": "node", "size": 10**9, "frozen": False}, "head"),
+    "a head without a task": edit_json(
+        lambda description: description.update(
+            head={"kind": "node", "size": 3, "frozen": False}, task="node-property"
+        )
+    ),
     "config a list": setting([], "config"),
     "an unknown setting": setting(1, "config", "colour"),
     "a setting of another type": setting("8", "config", "dim"),

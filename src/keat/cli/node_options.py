@@ -112,4 +112,7 @@ def options_of_run(options: LabelOptions, description: dict[str, Any]) -> LabelO
     """Options for evaluating a run: its own labels, unless others are asked for."""
     if options.kept() is not None or description.get("labels") is None:
         return options
-    return replace(options, **description["labels"])
+    try:
+        return replace(options, **description["labels"])
+    except TypeError as error:
+        raise InputError(f"The run is damaged: its labels are none ({error}); train it again.") from error

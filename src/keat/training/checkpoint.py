@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
@@ -30,7 +30,7 @@ from torch import Tensor, nn
 
 from keat.errors import InputError, KeatError
 from keat.events.ids import IdMap
-from keat.state.checking import Expected, check_state, like, parts_of
+from keat.state.checking import check_state, like, parts_of
 from keat.training.description import DESCRIPTION, FORMAT, IDS, read_description
 from keat.training.durable import (
     LOCK,
@@ -44,6 +44,7 @@ from keat.training.durable import (
 from keat.training.epochs import (
     METRICS,
     Kept,
+    checking,
     damaged,
     kept_file,
     kept_tensors,
@@ -53,6 +54,7 @@ from keat.training.epochs import (
     read_history,
     unnumbered_file,
 )
+from keat.training.optimizer_state import load_training, optimizer_tensors
 
 KEPT: tuple[Kept, ...] = ("last", "best")
 
@@ -138,7 +140,7 @@ class Run:
         path = self._kept()["last"]
         if path is None:
             return []
-        taken = _load_training(self.folder, load_tensors(path), model, optimizer)
+        taken = load_training(self.folder, load_tensors(path), model, optimizer)
         if path == unnumbered_file(self.folder, "last") and taken != steps() * len(self._history):
             raise damaged(
                 self.folder,
@@ -160,7 +162,7 @@ class Run:
             if report.best:
                 state = {f"state.{name}": value for name, value in model.stream_state().items()}
                 self._save_tensors("best", report.epoch, parameters | state)
-            self._save_tensors("last", report.epoch, parameters | _optimizer_tensors(optimizer))
+            self._save_tensors("last", report.epoch, parameters | optimizer_tensors(optimizer))
             write_text(self.folder / METRICS, "".join(json.dumps(line) + "\n" for line in lines))
         except BaseException:
             self._remove_leftovers()
@@ -198,7 +200,7 @@ def load_best(folder: Path, build: Callable[[], M]) -> M:
     """The model of the best epoch, with its parameters and its state. It is built once without memory, to see
     whether it is the one that was kept: a wrong size could ask for any amount."""
     tensors = kept_tensors(folder, "best")
-    with _checking(folder, "best"):
+    with checking(folder, "best"):
         parameters, state = parts_of(tensors, ("model.", "state."))
         with torch.device("meta"):
             expected = like(build().state_dict())
@@ -212,7 +214,7 @@ def load_best(folder: Path, build: Callable[[], M]) -> M:
 def load_parameters(folder: Path, model: Checkpointed) -> None:
     """Parameters of the best epoch alone; the state stays empty."""
     tensors = kept_tensors(folder, "best")
-    with _checking(folder, "best"):
+    with checking(folder, "best"):
         parameters, _ = parts_of(tensors, ("model.", "state."))
         check_state(parameters, like(model.state_dict()))
     model.load_state_dict(parameters)
@@ -239,48 +241,3 @@ def _require_free(
         raise InputError(
             f"{folder} holds another run (different {', '.join(different)}); choose another --out."
         )
-
-
-@contextmanager
-def _checking(folder: Path, which: Kept) -> Iterator[None]:
-    """Tensors that are not as they should be are damage."""
-    try:
-        yield
-    except InputError as error:
-        raise damaged(folder, f"of the {which} epoch, {str(error).rstrip('.')}") from error
-
-
-def _load_training(
-    folder: Path, tensors: dict[str, Tensor], model: nn.Module, optimizer: torch.optim.Optimizer
-) -> int:
-    """Parameters and optimizer as they were; returns how many steps it had taken."""
-    with _checking(folder, "last"):
-        parameters, kept = parts_of(tensors, ("model.", "optimizer."))
-        check_state(parameters, like(model.state_dict()))
-        check_state(kept, _expected_of(optimizer, kept))
-    model.load_state_dict(parameters)
-    state: dict[int, dict[str, Tensor]] = {}
-    for key, value in kept.items():
-        position, name = key.split(".", 1)
-        state.setdefault(int(position), {})[name] = value
-    optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
-    return max((int(entry["step"]) for entry in state.values()), default=0)
-
-
-def _expected_of(optimizer: torch.optim.Optimizer, kept: Mapping[str, Tensor]) -> dict[str, Expected]:
-    """What Adam keeps of the parameters that learn. One that no loss has reached yet has nothing kept."""
-    reached = {name.split(".", 1)[0] for name in kept}
-    expected: dict[str, Expected] = {}
-    for position, parameter in enumerate(optimizer.param_groups[0]["params"]):
-        if parameter.requires_grad and str(position) in reached:
-            shape = tuple(parameter.shape)
-            expected[f"{position}.step"] = Expected(torch.float32, ())
-            expected[f"{position}.exp_avg"] = expected[f"{position}.exp_avg_sq"] = Expected(
-                parameter.dtype, shape
-            )
-    return expected
-
-
-def _optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    state = optimizer.state_dict()["state"]
-    return {f"optimizer.{i}.{name}": value for i, entry in state.items() for name, value in entry.items()}

@@ -93,6 +93,8 @@ def read_description(folder: Path) -> dict[str, Any]:
     _check(folder, description, NEEDED)
     present = {name: test for name, test in WHERE_PRESENT.items() if name in description}
     _check(folder, description, present)
+    if "head" in description:
+        _check(folder, description, {"task": _with(kind=_text)})
     if "num_nodes" in description:  # a run of before there were clocks measured in the ticks of its stream
         description["config"].setdefault("clock", "s" if description["unit"] == "s" else TICK)
     return description

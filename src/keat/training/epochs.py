@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,6 +32,15 @@ _NUMBERS = ("loss", "train_seconds", "val_seconds")
 def damaged(folder: Path, what: str) -> InputError:
     """Something in the folder of a run is not what keat writes."""
     return InputError(f"{folder}: the run is damaged: {what}; train it again.")
+
+
+@contextmanager
+def checking(folder: Path, which: Kept) -> Iterator[None]:
+    """Tensors that are not as they should be are damage to a run."""
+    try:
+        yield
+    except InputError as error:
+        raise damaged(folder, f"of the {which} epoch, {str(error).rstrip('.')}") from error
 
 
 def read_history(folder: Path) -> list[dict[str, Any]]:

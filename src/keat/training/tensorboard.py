@@ -20,12 +20,13 @@ def tensorboard_watchers(folder: Path) -> list[Watcher]:
 
 
 class _Curves:
+    """Opened with the first number: a run that is refused leaves nothing."""
+
     def __init__(self, open_writer: Callable[[], Any]) -> None:
         self.open_writer = open_writer
 
     @cached_property
     def writer(self) -> Any:
-        """Opened with the first thing there is to tell: a training that is refused leaves no file."""
         return self.open_writer()
 
     def batch(self, epoch: int, done: int, total: int, loss: float) -> None:
