@@ -103,3 +103,12 @@ def test_parts_and_what_came_before(random_stream: MakeStream) -> None:
     assert data.sigma() == keat.estimate_sigma(data.train.src, data.train.dst, data.train.t)
     with pytest.raises(UnknownNameError, match="did you mean 'test'"):
         data.part("tests")
+
+
+def test_a_saved_slice_is_a_dataset_of_its_own(random_stream: MakeStream, tmp_path: Path) -> None:
+    """Counted from its own first event: else what is before its test split would hold the test split."""
+    random_stream(1)[100:].save(tmp_path / "slice")
+    data = load(str(tmp_path / "slice"))
+    assert len(data.stream) == 200
+    assert data.before("test").t.tolist() == data.stream.t[: len(data.train) + len(data.val)].tolist()
+    assert data.before("test").t.max() < data.test.t.min()

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from keat.cli.console import err, out, print_json, print_table
 from keat.cli.options import Json, at_least
+from keat.disk import safe_name
 from keat.errors import InputError, unknown_name
 from keat.experiments.ledger import USUAL_LEDGER
 
@@ -67,7 +68,7 @@ def reproduce_command(
     from keat.experiments.tables import shown, side_by_side
 
     sources = _sources(data or [])
-    path = figure or Path("keat-out") / f"{Path(name).stem}.png"
+    path = figure or Path("keat-out") / f"{safe_name(Path(name).stem)}.png"
     if name == LIST:
         _list(sources, ledger, json)
     elif name in EXPLAINED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,17 @@ SIMULATED = "payments"  # the embedded default; "payments:1000000" for another n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """A stream, its chronological splits, and what is known of it (nothing, for a file of your own)."""
+    """A stream, its chronological splits, and what is known of it (nothing, for a file of your own).
+
+    A slice of another stream is a whole here: its events are counted from its own first."""
 
     stream: EventStream
     info: DatasetInfo | None = None
     splits: Splits = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.stream.offset:
+            object.__setattr__(self, "stream", replace(self.stream, offset=0))
         object.__setattr__(self, "splits", split(self.stream))
 
     @property

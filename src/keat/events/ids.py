@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from keat.disk import is_file, reason_of
 from keat.errors import InputError
+from keat.events.columns import is_text
 
 Side = Literal["src", "dst"]
 
@@ -115,6 +117,38 @@ class IdMap:
 
     @classmethod
     def load(cls, path: Path) -> IdMap:
-        table = pq.read_table(path)
-        boundary = (table.schema.metadata or {}).get(b"keat.boundary")
-        return cls(table["label"].combine_chunks(), boundary=None if boundary is None else int(boundary))
+        """Read what `save` wrote; each label is somebody's alone, or the file is damaged."""
+        if not is_file(path):
+            raise InputError(f"{path}, the file of the ids, is missing; make what it belongs to again.")
+        try:
+            with pq.ParquetFile(path) as file:  # not read_table, which takes a folder "a=b" for a column
+                table = file.read()
+            boundary = (table.schema.metadata or {}).get(b"keat.boundary")
+            read = cls(_labels_in(table), boundary=None if boundary is None else int(boundary))
+            read._require_one_each()
+        except PermissionError as error:
+            raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            raise InputError(
+                f"{path} is damaged: {reason_of(error)}; make it again from the data."
+            ) from error
+        return read
+
+    def _require_one_each(self) -> None:
+        if self.boundary is not None and not 0 <= self.boundary <= self.size:
+            raise ValueError(f"{self.boundary} of {self.size} are said to be sources")
+        cut = self.boundary or 0
+        for kind in (self._materialized()[:cut], self._materialized()[cut:]):
+            if pc.count_distinct(kind, mode="all").as_py() < len(kind):
+                raise ValueError("an id is there twice")
+
+
+def _labels_in(table: pa.Table) -> pa.Array:
+    if table.column_names != ["label"]:
+        raise ValueError("it needs one column, 'label'")
+    labels = table["label"].combine_chunks()
+    if not (pa.types.is_integer(labels.type) or is_text(labels.type)):
+        raise ValueError(f"they are {labels.type}, neither whole numbers nor text")
+    if labels.null_count:
+        raise ValueError("one is missing")
+    return labels

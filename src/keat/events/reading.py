@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from keat.disk import expanded, look_at
 from keat.errors import InputError
 from keat.events.columns import Column
 from keat.events.csv_ids import typed_ids
@@ -64,12 +65,14 @@ def read_events(
     if isinstance(source, str | Path):
         if source == "":
             raise InputError("The path of the events is empty; give a file or a folder.")
-        path = Path(source).expanduser()
-        if path.is_dir():
+        path = expanded(source)
+        if look_at(path) == "folder":
             require_saved(path)
             if bipartite or any(option is not None for option in (src, dst, time, features, label, unit)):
                 raise InputError(f"{path} is a saved stream, whose columns are settled; give only its path.")
             stream = EventStream.open(path)
+            if len(stream) == 0:
+                raise InputError(f"{path} is a saved stream without events; give one with at least one.")
             return stream if name is None else replace(stream, name=name)
         opened = open_file(path)
     else:
@@ -112,7 +115,7 @@ def _feature_source(features: str | Path | Sequence[str] | None) -> tuple[Path |
     if features is None:
         return None, []
     if isinstance(features, Path) or (isinstance(features, str) and features.endswith(".npy")):
-        return Path(features).expanduser(), []
+        return expanded(features), []
     return None, [features] if isinstance(features, str) else list(features)
 
 
