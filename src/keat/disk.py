@@ -108,7 +108,7 @@ def writing_to(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CacheError(
-            f"Cannot write {path} ({reason_of(error)}); free some space, or choose a place that can be written."
+            f"Cannot write {path} ({reason_of(error)}); free space, or choose a place that can be written."
         ) from error
 
 

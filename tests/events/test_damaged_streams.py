@@ -95,7 +95,7 @@ CASES = [
     case("nodes as floats", array("src", lambda a: a.astype("f4")), "src holds float32"),
     case("big-endian", array("src", lambda a: a.astype(">i4")), "src holds >i4"),
     case("objects", array("src", lambda a: a.astype(object)), "src.npy is not an array .*Python objects"),
-    case("records", array("src", lambda a: np.zeros(6, dtype=[("x", "i4")])), "src holds .*'x'"),
+    case("records", array("src", lambda _: np.zeros(6, dtype=[("x", "i4")])), "src holds .*'x'"),
     case("a number", array("t", lambda _: np.int64(5)), "t holds int64 in 0 dimensions"),
     case("float times", array("t", lambda a: a.astype("f8")), "t holds float64"),
     case("text features", array("features", lambda a: a.astype("U8")), "features holds <U8"),
@@ -217,7 +217,7 @@ def test_arrays_in_memory_are_checked_as_well() -> None:
     labels = NodeLabels.from_long(
         np.array([1]), np.array([7], "i4"), np.array([0], "i4"), np.array([1.0], "f4"), 1
     )
-    with pytest.raises(InputError, match="node labels of events are not sound: .* name node 7"):
+    with pytest.raises(InputError, match=r"node labels of events are not sound: .* name node 7"):
         EventStream.from_arrays([0, 1], [1, 0], [1, 2], node_labels=labels)
     with pytest.raises(InputError, match="labels of events are not sound: labels holds <U1"):
         EventStream.from_arrays([0, 1], [1, 0], [1, 2], labels=["a", "b"])

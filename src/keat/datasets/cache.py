@@ -3,7 +3,7 @@
     <KEAT_DATA, or the platform's cache folder>/
       tgbl-wiki/
         raw/      tgbl-wiki_edgelist_v2.csv, tgbl-wiki_val_ns_v2.pkl, …
-        stream/   src.npy, dst.npy, t.npy, features.npy, …   (made once, opens in milliseconds)
+        stream/   src.npy, dst.npy, t.npy, features.npy, …   (made once, checked and mapped ever after)
 
 A raw file (or the zip that holds it) that someone put there by hand is used as it is, with no network.
 """

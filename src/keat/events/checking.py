@@ -130,9 +130,8 @@ def first_outside(values: npt.NDArray[np.integer[Any]], low: int, high: int) -> 
 def first_descent(values: npt.NDArray[np.integer[Any]]) -> int | None:
     """The first row that is less than the one before it."""
     for start in range(0, len(values) - 1, BLOCK):
-        falls = (
-            values[start + 1 : start + BLOCK + 1] < values[start : start + BLOCK][: len(values) - start - 1]
-        )
+        block = values[start : start + BLOCK + 1]  # two blocks share a row, so that none is left out
+        falls = block[1:] < block[:-1]
         if falls.any():
             return start + int(np.argmax(falls)) + 1
     return None

@@ -57,8 +57,9 @@ def read_events(
       Float times with fractions become whole numbers of a finer unit, with a notice.
     - ``bipartite``: sources and destinations are different kinds of node even where ids coincide.
 
-    Ids are integers or strings. In CSV they are integers if all ids of both columns are, so ``007`` is 7;
-    as soon as one is not, or does not fit 64 bits, all of them stay as they are written.
+    Ids are integers or strings. In CSV they are integers if all ids of both columns are written as such;
+    as soon as one is not, has leading zeros (``007``) or does not fit 64 bits, all are text as it is written,
+    but for blanks around them.
     """
     if unit is not None:
         require_unit(unit)
@@ -88,7 +89,7 @@ def read_events(
     times, unit = read_time(column["time"], unit)
     sides = column["src"], column["dst"]
     dense_src, dense_dst, ids = dense_ids(
-        *typed_ids(*sides) if opened.untyped else sides, bipartite=bipartite
+        *typed_ids(*sides, bipartite=bipartite) if opened.untyped else sides, bipartite=bipartite
     )
     if matrix_path is not None:
         matrix = map_features(matrix_path, len(times))

@@ -196,7 +196,7 @@ class EventStream:
 
     @classmethod
     def open(cls, folder: str | Path) -> EventStream:
-        """Open a saved stream. Columns are checked in one pass and stay mapped from disk: nothing is copied."""
+        """Open a saved stream. Columns are checked in one pass and stay mapped from disk."""
         folder = Path(folder)
         columns, ids, meta = open_folder(folder)
         parts: dict[str, Any] = {

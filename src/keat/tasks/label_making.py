@@ -165,8 +165,7 @@ def label_events_by_file(data: Dataset, file: Path, *, positive: float = 1.0, en
     if not values or None in values:
         row = values.index(None) if values else 0
         raise InputError(f"{file} needs a numeric label for every node, but data row {row + 1} has none.")
-    ids = data.stream.ids
-    node = ids.index(nodes, side=end if ids.boundary is not None else None)
+    node = data.stream.ids.index_written(nodes, side=end)
     wanted = np.array(values) == positive
     if wanted.all() or not wanted.any():
         raise InputError(

@@ -43,14 +43,10 @@ def score_events(model: NodeHead, ids: IdMap, file: Path, now: int) -> list[dict
             f"this run has; it has {table.num_columns} columns."
         )
     matrix = np.stack(features, axis=1) if features else np.zeros((len(source), 0))
-    queries = EventQueries(
-        dense_ids(ids, source, "src"),
-        np.array(times, dtype=np.int64),
-        dense_ids(ids, destination, "dst"),
-        matrix.astype(np.float32),
-    )
+    src, dst = dense_ids(ids, source, "src"), dense_ids(ids, destination, "dst")
+    queries = EventQueries(src, np.array(times, dtype=np.int64), dst, matrix.astype(np.float32))
     scores = model.score(queries)[:, 0].tolist()
     return [
-        {"source": u, "destination": v, "time": t, "score": s}
-        for u, v, t, s in zip(source, destination, times, scores, strict=True)
+        {"source": ids.label(u), "destination": ids.label(v), "time": t, "score": s}
+        for u, v, t, s in zip(src.tolist(), dst.tolist(), times, scores, strict=True)
     ]
