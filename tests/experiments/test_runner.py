@@ -172,13 +172,3 @@ def _is_alive(process: str) -> bool:
     except OSError:
         return False
     return state != "Z"  # dead, and nobody has asked yet
-
-
-def test_half_a_line_does_not_count(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    assert ledger.lines() == []
-    ledger.append({"key": "a"})
-    with ledger.path.open("a") as file:
-        file.write('{"key": "b", "te')
-    ledger.append({"key": "c"})
-    assert ledger.keys() == {"a", "c"}
