@@ -23,7 +23,7 @@ LONGEST_NAME = 100  # bytes; file systems take 255, and a model, a seed and an e
 APART = frozenset('/\\:*?"<>|~')  # of paths, here or on another system; the last is kept for `safe_name`
 
 # What numpy raises, by what is wrong: the disk, the header (which it evaluates), the size it promises.
-_NOT_AN_ARRAY = (
+NOT_AN_ARRAY = (
     OSError,
     ValueError,
     TypeError,
@@ -96,7 +96,7 @@ def map_array(path: Path) -> npt.NDArray[Any]:
         return np.lib.format.open_memmap(path, mode="r").view(np.ndarray)
     except PermissionError as error:
         raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
-    except _NOT_AN_ARRAY as error:
+    except NOT_AN_ARRAY as error:
         raise ValueError(f"{path.name} is not an array ({reason_of(error)})") from error
 
 

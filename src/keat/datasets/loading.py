@@ -38,7 +38,8 @@ class Dataset:
 
     @property
     def name(self) -> str:
-        return self.stream.name
+        """Of a known dataset its own, whatever its stream says: it becomes part of paths."""
+        return self.info.name if self.info is not None else self.stream.name
 
     @property
     def train(self) -> EventStream:
