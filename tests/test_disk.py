@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
 import pytest
 
-from keat.disk import expanded, is_file, look_at, map_array, safe_name, writing_to
+from keat.disk import expanded, is_file, look_at, map_array, new_file, safe_name
 from keat.errors import CacheError, InputError
 
 ODD = [
@@ -66,7 +67,7 @@ def test_what_is_at_a_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x" * 300, "a\0b"])
 def test_a_name_that_no_file_can_have(name: str, tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"^Cannot read .* \((File name too long|embedded null byte)\); check"
+        InputError, match=r"^Cannot use .* \((File name too long|embedded null byte)\); check"
     ):
         look_at(tmp_path / name)
 
@@ -84,14 +85,42 @@ def test_nobodys_home() -> None:
         expanded("~nobody-at-all/x.csv")
 
 
-def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    with writing_to(tmp_path / "new" / "file"):
-        (tmp_path / "new" / "file").write_text("x")
-    below = tmp_path / "new" / "file" / "below"
-    with (
-        pytest.raises(
-            CacheError, match=r"Cannot write .*below \((File exists|Not a directory)\); free space"
-        ),
-        writing_to(below),
-    ):
-        raise AssertionError("the folder cannot be made")
+@pytest.mark.parametrize(
+    ("place", "message"),
+    [
+        (".", "is a folder; name a file in it"),
+        ("file/below/x", "since .*file is a file and no folder"),
+        ("pipe", "neither a file nor a folder"),
+        ("x" * 300, "File name too long"),
+    ],
+)
+def test_places_where_no_file_can_be(place: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=message), new_file(tmp_path / place):
+        raise AssertionError("nothing can be written there")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "pipe"]
+
+
+def test_a_new_file_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file.txt"
+    for text in ("one", "two"):
+        with new_file(path) as part:
+            part.write_text(text)
+        assert path.read_text() == text
+
+
+    def fail() -> None:
+        with new_file(path) as part:
+            part.write_text("thr")
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(CacheError, match=r"Cannot write .*file\.txt \(No space left on device\); free space"):
+        fail()
+    assert path.read_text() == "two"
+    assert [entry.name for entry in path.parent.iterdir()] == ["file.txt"]
+    (tmp_path / "link.txt").symlink_to(path)
+    with new_file(tmp_path / "link.txt") as part:
+        part.write_text("three")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert path.read_text() == "three"

@@ -7,10 +7,11 @@ file is what it says it is. A name becomes part of a path only through `safe_nam
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 import tokenize
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
@@ -70,13 +71,13 @@ def look_at(path: Path) -> Literal["file", "folder"] | None:
         return None
     except (OSError, ValueError) as error:  # a name too long, a folder that may not be entered, a zero byte
         raise InputError(
-            f"Cannot read {path} ({reason_of(error)}); check the path and its rights."
+            f"Cannot use {path} ({reason_of(error)}); check the path and its rights."
         ) from error
     if stat.S_ISDIR(mode):
         return "folder"
     if stat.S_ISREG(mode):
         return "file"
-    raise InputError(f"{path} is neither a file nor a folder but a pipe or a device; copy it into a file.")
+    raise InputError(f"{path} is neither a file nor a folder but a pipe or a device; give a plain file.")
 
 
 def is_file(path: Path) -> bool:
@@ -100,19 +101,39 @@ def map_array(path: Path) -> npt.NDArray[Any]:
         raise ValueError(f"{path.name} is not an array ({reason_of(error)})") from error
 
 
+def require_place(path: Path) -> None:
+    """A file can be written at ``path``, as far as can be told before: nothing but a file is there, and
+    nothing but folders above."""
+    if look_at(path) == "folder":
+        raise InputError(f"{path} is a folder; name a file in it.")
+    above = next((folder for folder in path.parents if look_at(folder) is not None), None)
+    if above is not None and look_at(above) == "file":
+        raise InputError(f"Cannot write {path}, since {above} is a file and no folder; choose another place.")
+
+
 @contextmanager
-def writing_to(path: Path) -> Iterator[None]:
-    """Make the folder of ``path`` and say what is wrong if ``path`` cannot be written."""
+def new_file(path: Path) -> Iterator[Path]:
+    """A file to write, which becomes ``path`` when it is whole; its folder is made. After a failure nothing
+    is left of it, and what was at ``path`` before is there as it was."""
+    require_place(path)
+    path = path.resolve() if path.is_symlink() else path  # the link stays, and leads to the new file
+    part = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")  # the ending says what it is
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield
+        yield part
+        part.replace(path)
     except OSError as error:
         raise CacheError(
             f"Cannot write {path} ({reason_of(error)}); free space, or choose a place that can be written."
         ) from error
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
 
 
 def reason_of(error: BaseException) -> str:
     """What an error says, on one line."""
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    if isinstance(error, OSError) and error.errno and "Detail:" in str(text):  # Arrow says it all, and twice
+        text = os.strerror(error.errno)
     return " ".join(str(text).split()).rstrip(".")[:200]

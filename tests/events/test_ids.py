@@ -88,6 +88,11 @@ def test_a_number_that_is_nobodys(ids: IdMap, written: str) -> None:
         ids.index_written(["7", written])
 
 
+def test_half_a_letter_is_nobodys() -> None:
+    with pytest.raises(InputError, match=r"Node '\\udcff' does not occur"):
+        IdMap(pa.array(["a"])).index_written(["\udcff"])
+
+
 def test_ids_of_two_sides_as_they_are_written() -> None:
     ids = IdMap(pa.array(["a", "b", "a"]), boundary=2)
     assert ids.index_written([" a"], side="dst").tolist() == [2]

@@ -53,7 +53,12 @@ def print_table(
 def print_error(message: str) -> None:
     """One sentence on standard error."""
     err.print("[red]error:[/] ", end="")
-    err.print(message, soft_wrap=True, markup=False)
+    err.print(one_line(message), soft_wrap=True, markup=False)
+
+
+def one_line(text: str) -> str:
+    """What cannot be printed, as a line break in a file's name or a terminal's own codes, as its escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 @contextlib.contextmanager
@@ -81,7 +86,7 @@ def show_notices() -> None:
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, Notice):
             err.print("[yellow]note:[/] ", end="")
-            err.print(str(message), soft_wrap=True, markup=False)
+            err.print(one_line(str(message)), soft_wrap=True, markup=False)
         else:
             original(message, category, *rest, **more)
 

@@ -11,8 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from keat.cli.console import err, out, print_json, print_table
-from keat.cli.options import Json, at_least
-from keat.disk import safe_name
+from keat.cli.options import Json, at_least, picture_place
+from keat.disk import look_at, safe_name
 from keat.errors import InputError, unknown_name
 from keat.experiments.ledger import USUAL_LEDGER
 
@@ -49,7 +49,10 @@ def reproduce_command(
     figure: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Where a figure goes; the report goes beside it.", show_default="keat-out/NAME.png"
+            "--out",
+            callback=picture_place,
+            help="Where a figure goes; the report goes beside it.",
+            show_default="keat-out/NAME.png",
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print tables for a page.")] = False,
@@ -203,7 +206,7 @@ def _sources(given: list[str]) -> dict[str, str]:
     sources = {name: name for name in DATASETS if is_here(name)}
     for item in given:
         name, equals, path = item.partition("=")
-        if not equals or not Path(path).exists():
+        if not equals or look_at(Path(path)) is None:
             raise InputError(f"--data wants NAME=FILE with a file that exists, not '{item}'.")
         sources[name] = path
     return sources

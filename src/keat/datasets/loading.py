@@ -81,6 +81,8 @@ def load(
         return Dataset(source)
     if not isinstance(source, str):
         return _own(source, columns)
+    if not source:
+        raise InputError("The name of the dataset is empty; give a name or a path.")
     base, colon, size = source.partition(":")
     known = source in DATASETS or base == SIMULATED
     if known and columns:

@@ -97,7 +97,10 @@ class IdMap:
         What is text in the stream is looked for as it is written, or else without blanks around it. What is a
         whole number is written like one: 7 is not written ``007``, ``7.0`` or ``7e0``.
         """
-        written = pa.array([str(label) for label in labels], pa.large_string())
+        try:
+            written = pa.array([str(label) for label in labels], pa.large_string())
+        except UnicodeEncodeError as error:  # half a letter, which no file can hold
+            raise InputError(f"Node {error.object!r} does not occur in this stream; check it.") from error
         trimmed = pc.ascii_trim(written, BLANKS)
         if self.labels is not None and not pa.types.is_integer(self.labels.type):
             found = self._find(written, side)

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow.csv import ConvertOptions, ReadOptions, read_csv
 
 from keat.datasets.loading import Dataset
+from keat.disk import is_file, reason_of
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, NodeLabels
 from keat.events.units import SECONDS_PER, TimeUnit
@@ -151,12 +152,14 @@ def label_events_by_file(data: Dataset, file: Path, *, positive: float = 1.0, en
     ``positive`` is the one to find, any other is not."""
     if end not in ENDS:
         raise unknown_name("end of an event", end, ENDS)
+    if not is_file(file):
+        raise InputError(f"There is no file {file}; give a CSV of two columns, node and label.")
     try:
         options = ConvertOptions(column_types={"node": pa.string(), "label": pa.string()})
         table = read_csv(file, ReadOptions(column_names=["node", "label"]), convert_options=options)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
-            f"{file} cannot be read as a CSV of two columns, node and label ({error})."
+            f"{file} cannot be read as a CSV of two columns, node and label ({reason_of(error)})."
         ) from error
     nodes, labels = table["node"].to_pylist(), table["label"].to_pylist()
     if labels and _number(labels[0]) is None:

@@ -25,6 +25,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from keat.disk import is_file, look_at
 from keat.errors import CacheError, InputError
 from keat.events.ids import IdMap
 
@@ -57,7 +58,7 @@ class Run:
         because it is older than the setting, had its default, by the name of its entry in ``defaults``."""
         self.folder = folder
         wanted = {"format": FORMAT, **json.loads(json.dumps(description))}
-        if (folder / "run.json").exists():
+        if look_at(folder / "run.json") is not None:
             if not resume:
                 raise InputError(
                     f"{folder} already holds a run; continue it with --resume, or choose another --out."
@@ -124,6 +125,7 @@ def load_parameters(folder: Path, model: Checkpointed) -> None:
 
 def read_description(folder: Path) -> dict[str, Any]:
     """What a run is; a clear error where the folder is not one."""
+    require_run(folder)
     try:
         description: dict[str, Any] = json.loads((folder / "run.json").read_text())
     except FileNotFoundError as error:
@@ -136,6 +138,16 @@ def read_description(folder: Path) -> dict[str, Any]:
             f"reads {FORMAT}); train again."
         )
     return description
+
+
+def require_run(folder: Path) -> None:
+    """There is a run, and nothing that was taken for one by mistake."""
+    if look_at(folder) == "file":
+        raise InputError(f"{folder} is a file, and a run is a folder made by keat train; give that folder.")
+    if look_at(folder / "stream.json") is not None:
+        raise InputError(f"{folder} is a saved stream and not a run; give the folder made by keat train.")
+    if not is_file(folder / "run.json"):
+        raise InputError(f"{folder} is not a keat run: it has no run.json.")
 
 
 def load_tensors(path: Path) -> dict[str, Tensor]:

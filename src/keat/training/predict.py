@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import torch
 from pyarrow.csv import ConvertOptions, open_csv, read_csv
 
-from keat.disk import is_file, reason_of
-from keat.errors import CacheError, InputError
+from keat.disk import is_file, new_file, reason_of
+from keat.errors import InputError
 from keat.events import IdMap
 from keat.models.contract import LearnedLinkModel, Queries
 
@@ -78,10 +78,8 @@ def write_embeddings(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) 
     matrix = torch.cat(pieces).numpy()
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
     labels = pa.array([str(ids.label(node)) for node in range(len(ids))])
-    try:
-        pq.write_table(pa.table({"node": labels, "embedding": vectors}), file)
-    except OSError as error:
-        raise CacheError(f"Cannot write {file} ({error}); choose another place.") from error
+    with new_file(file) as part:
+        pq.write_table(pa.table({"node": labels, "embedding": vectors}), part)
     return len(ids)
 
 
