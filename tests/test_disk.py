@@ -109,7 +109,6 @@ def test_a_new_file_is_whole_or_not_there(tmp_path: Path) -> None:
             part.write_text(text)
         assert path.read_text() == text
 
-
     def fail() -> None:
         with new_file(path) as part:
             part.write_text("thr")

@@ -70,9 +70,7 @@ def look_at(path: Path) -> Literal["file", "folder"] | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:  # a name too long, a folder that may not be entered, a zero byte
-        raise InputError(
-            f"Cannot use {path} ({reason_of(error)}); check the path and its rights."
-        ) from error
+        raise InputError(f"Cannot use {path} ({reason_of(error)}); check the path and its rights.") from error
     if stat.S_ISDIR(mode):
         return "folder"
     if stat.S_ISREG(mode):

@@ -91,7 +91,7 @@ CASES: list[tuple[list[str], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "message"), CASES, ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "")
+@pytest.mark.parametrize(("arguments", "message"), CASES, ids=[" ".join(case[0])[:60] for case in CASES])
 def test_one_sentence_and_nothing_left(arguments: list[str], message: str, workplace: Path) -> None:
     before = what_is_in(workplace.parent)
     assert message in assert_fails(keat(*arguments))

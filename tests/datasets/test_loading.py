@@ -150,4 +150,4 @@ def test_times_that_make_odd_seconds_are_told_of(times: list[str], looks: str, t
 
 @pytest.mark.parametrize("times", [[20241331, 20241399], [20240100, 20240132], [19700101, 10**9], [0, 86400]])
 def test_seconds_that_are_seconds_are_not(times: list[int]) -> None:
-    load(pd.DataFrame({"src": 0, "dst": 1, "t": np.linspace(*times, 60).astype(int)}))
+    load(pd.DataFrame({"src": 0, "dst": 1, "t": np.linspace(times[0], times[1], 60).astype(int)}))
