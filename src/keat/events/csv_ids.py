@@ -76,7 +76,7 @@ def _tell_of_numbers_written_twice(columns: list[Column]) -> None:
 
 def _refuse_gaps_between_numbers(columns: list[Column]) -> None:
     """Where all other ids are numbers, NULL is no name: that row has no id."""
-    gaps = [pc.is_in(column.data, value_set=MISSING.cast(column.type)) for column in columns]
+    gaps = [pc.is_in(column.data, value_set=pa.array(MISSING, column.type)) for column in columns]
     if not any(pc.any(gap).as_py() for gap in gaps):
         return
     for column, gap in zip(columns, gaps, strict=True):
