@@ -137,7 +137,8 @@ def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:
     if (blank := pc.index(labels, "").as_py()) >= 0:
         row, position = divmod(int(first[order[blank]]), len(columns))
         raise columns[position].error("the value is missing", do=FILL, row=row)
-    for place in np.flatnonzero(pc.is_in(labels, value_set=pa.array(MISSING, labels.type)).to_numpy(zero_copy_only=False)):
+    odd = pc.is_in(labels, value_set=pa.array(MISSING, labels.type)).to_numpy(zero_copy_only=False)
+    for place in np.flatnonzero(odd):
         row, position = divmod(int(first[order[place]]), len(columns))
         columns[position].notice(
             f"the id '{labels[int(place)]}' looks like a missing value and is a node like any other; "
