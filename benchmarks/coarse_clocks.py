@@ -28,11 +28,10 @@ import pyarrow.parquet as pq
 import torch
 
 import keat
-from benchmarks.ledgers import commit, read
+from benchmarks.ledgers import append, commit, read
 from keat.datasets.loading import Dataset
 from keat.errors import Notice
 from keat.events import EventStream
-from keat.experiments.ledger import Ledger
 from keat.models.registry import ARCHITECTURES, LINK_MODELS, create_link_model, trains_in_turn
 from keat.tasks.link import LinkTask
 from keat.tasks.making import TaskKind, make_task
@@ -153,8 +152,8 @@ def run_cell(name: str, model: str, folder: Path) -> dict[str, Any]:
     }
 
 
-def run_all(names: list[str], models: list[str], folder: Path, ledger: Ledger) -> None:
-    done = {(line["source"], line["model"]) for line in ledger.lines()}
+def run_all(names: list[str], models: list[str], folder: Path, ledger: Path) -> None:
+    done = {(line["source"], line["model"]) for line in read(ledger)}
     for model in models:
         for name in names:
             if (name, model) in done:
@@ -163,7 +162,7 @@ def run_all(names: list[str], models: list[str], folder: Path, ledger: Ledger) -
             answer = subprocess.run(
                 [*command, "--name", name, "--model", model], stdout=subprocess.PIPE, text=True, check=True
             )
-            ledger.append(json.loads(answer.stdout))
+            append(ledger, json.loads(answer.stdout))
             print(answer.stdout.strip(), flush=True)
 
 
@@ -209,7 +208,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         path = given.ledger or Path(scratch) / "ledger.jsonl"
         if given.what != "show":
-            run_all(list(MADE if given.what == "made" else REAL), given.models, given.data, Ledger(path))
+            run_all(list(MADE if given.what == "made" else REAL), given.models, given.data, path)
         show(read(path))
 
 

@@ -11,7 +11,6 @@ One layer of TGAT, which attends to a card's last five payments by their age whe
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import time
 from collections.abc import Iterator
@@ -25,7 +24,7 @@ import torch
 import keat
 from benchmarks.fading_figure import draw
 from benchmarks.fading_world import DAY, simulate, without_a_graph
-from benchmarks.ledgers import commit, interval, read, spread
+from benchmarks.ledgers import append, commit, interval, read, spread
 from keat.bandwidth import estimate_sigma
 from keat.datasets.loading import Dataset
 from keat.kernels import LearnableLaplacian
@@ -69,8 +68,7 @@ def run(ledger: Path, scratch: Path, seeds: int) -> None:
             continue
         data, half_life = worlds[cell["world"]]
         line = cell | run_one(data, half_life, cell, scratch / "-".join(map(str, cell.values())))
-        with ledger.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        append(ledger, line)
         print(cell, round(line["test"]["auc"], 4), line["half_lives"], f"{line['cpu_seconds']} s", flush=True)
 
 

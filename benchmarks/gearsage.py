@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.ledgers import commit, interval, read, spread
+from benchmarks.ledgers import append, commit, interval, read, spread
 from keat.bandwidth import estimate_sigma
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.dgraphfin_generator import TYPES, ContactsConfig, ContactsTruth, write_dgraphfin
@@ -219,8 +219,7 @@ def provenance(data: DGraphFin, configuration: list[Any]) -> dict[str, Any]:
 
 
 def write(ledger: Path, line: dict[str, Any]) -> None:
-    with ledger.open("a") as file:
-        file.write(json.dumps(line) + "\n")
+    append(ledger, line)
 
 
 def find(lines: list[dict[str, Any]], world: str, side: Side, seed: int) -> dict[str, Any] | None:

@@ -26,7 +26,7 @@ import torch
 from pyarrow.csv import ReadOptions, read_csv
 
 import keat
-from benchmarks.ledgers import commit, interval, read, spread
+from benchmarks.ledgers import append, commit, interval, read, spread
 from keat.datasets.loading import Dataset
 from keat.models.registry import create_label_model
 from keat.tasks.label_making import label_events_by_node
@@ -102,8 +102,7 @@ def run(
             continue
         line = {"study": study, "cell": asdict(cell), "seed": seed}
         line |= run_one(study, data, end, cell, seed, scratch)
-        with ledger.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        append(ledger, line)
         print(f"{study} {cell} seed {seed}: test {line['test']}", flush=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,11 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.experiments import statistics
-from keat.experiments.ledger import Ledger
 
 
 def read(ledger: Path) -> list[dict[str, Any]]:
-    return Ledger(ledger).lines()
+    """The lines of a study, which are not those of `keat reproduce`."""
+    return [json.loads(line) for line in ledger.read_text().splitlines()] if ledger.exists() else []
+
+
+def append(ledger: Path, line: dict[str, Any]) -> None:
+    with ledger.open("a") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def commit() -> str:

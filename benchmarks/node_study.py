@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 import keat
-from benchmarks.ledgers import commit, interval, read, spread
+from benchmarks.ledgers import append, commit, interval, read, spread
 from keat.datasets.loading import Dataset
 from keat.models.registry import NODE_MODELS
 from keat.tasks.label_making import label_by_period
@@ -93,8 +93,7 @@ def run(name: str, path: str, ledger: Path, scratch: Path, seeds: int, only: str
             continue
         line = ask_heuristic(data, cell) if heuristic else train_one(name, data, cell, seed, scratch)
         line = {"study": name, "cell": asdict(cell), "seed": seed} | line
-        with ledger.open("a") as file:
-            file.write(json.dumps(line) + "\n")
+        append(ledger, line)
         print(f"{name} {cell} seed {seed}: val {line['val']:.4f} test {line['test']:.4f}", flush=True)
 
 

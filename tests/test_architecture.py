@@ -21,14 +21,15 @@ MATHS = {
     "time_encoding",
     "attention",
 }  # torch and numpy only, and each other
-DATA = {"errors", "events", "datasets", "bandwidth"}
+DATA = {"errors", "disk", "events", "datasets", "bandwidth"}
 BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "errors": set(),
+    "disk": {"errors"},
     "compiled": set(),
     "team": set(),
     **{part: MATHS | {"errors", "compiled", "team"} for part in MATHS},
-    "events": {"errors", "clock"},
-    "datasets": {"errors", "events", "bandwidth"},
+    "events": {"errors", "disk", "clock"},
+    "datasets": {"errors", "disk", "events", "bandwidth"},
     "state": {"errors", "events", "compiled", "team"} | MATHS,
     "cooccurrence": {"errors", "events", "state", "compiled", "team"} | MATHS,
     "models": {"errors", "events", "state", "cooccurrence", "compiled", "team"} | MATHS,

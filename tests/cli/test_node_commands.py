@@ -127,7 +127,7 @@ WRONG = [
     (("--task", "node-label"), "has no event labels; name their column with --label"),
     (("--task", "node-property"), "make them of its events with --period"),
     (("--node-labels", "people.csv"), "0 of 8 nodes of people.csv have the label 5"),
-    (("--node-labels", "missing.csv"), "cannot be read as a CSV of two columns, node and label"),
+    (("--node-labels", "missing.csv"), "There is no file missing.csv; give a CSV of two columns"),
     (("--period", "day", "--eval-sample", "5"), "--eval-sample is for link tasks"),
 ]
 

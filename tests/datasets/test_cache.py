@@ -21,7 +21,7 @@ from keat.datasets import cache
 from keat.datasets.cache import fetch, negative_file, open_dataset, raw_folder
 from keat.datasets.folder import data_folder
 from keat.datasets.registry import DATASETS, dataset_info
-from keat.errors import CacheError, DownloadError, UnknownNameError
+from keat.errors import CacheError, DownloadError, InputError, UnknownNameError
 from keat.events import EventStream
 
 WIKI = dataset_info("tgbl-wiki")
@@ -252,3 +252,23 @@ def test_without_keat_data_the_platform_decides(monkeypatch: pytest.MonkeyPatch)
     assert data_folder().name == "keat"
     monkeypatch.setenv("KEAT_DATA", "~/graphs")
     assert data_folder() == Path.home() / "graphs"
+
+
+def test_columns_of_another_dataset_are_not_taken(data: Path) -> None:
+    EventStream.from_arrays([0], [1], [2], name="other").save(data / "tgbl-wiki" / "stream")
+    with pytest.raises(CacheError, match="stream holds other in 's', not tgbl-wiki in 's'; delete it, and"):
+        open_dataset("tgbl-wiki")
+
+
+@pytest.mark.usefixtures("server")
+def test_damaged_columns_are_said(data: Path) -> None:
+    open_dataset("tgbl-wiki")
+    np.save(data / "tgbl-wiki" / "stream" / "src.npy", np.full(50, 10**6, np.int32))
+    with pytest.raises(InputError, match="tgbl-wiki/stream is damaged: src names node 1000000 at row 1"):
+        open_dataset("tgbl-wiki")
+
+
+def test_a_data_folder_with_too_long_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEAT_DATA", "x" * 300)
+    with pytest.raises(InputError, match="File name too long"):
+        open_dataset("tgbl-wiki")

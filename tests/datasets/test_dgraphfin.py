@@ -88,3 +88,32 @@ def test_a_missing_array_is_named(tmp_path: Path) -> None:
     np.savez(tmp_path / "dgraphfin.npz", x=np.zeros((2, 17)))
     with pytest.raises(InputError, match="no readable array 'edge_index'"):
         read_contacts(tmp_path, INFO)
+
+
+@pytest.mark.parametrize(
+    ("member", "array", "message"),
+    [
+        ("edge_index", np.zeros((90, 3), int), r"'edge_index' .* is int64 of shape \(90, 3\), .*\(…, 2\)"),
+        ("edge_index", np.zeros((90, 2)), "'edge_index' of .* is float64 of shape"),
+        ("edge_index", np.full((90, 2), 40), "names node 40 but is said to have 40 nodes"),
+        ("edge_timestamp", np.zeros(89, int), r"'edge_timestamp' of .* is int64 of shape \(89,\)"),
+        ("edge_timestamp", np.full(90, -1), "'t' of dgraphfin is -1"),
+        ("edge_type", np.array(["a"] * 90), "'edge_type' of .* is <U1 of shape"),
+        ("x", np.zeros(40), r"'x' of .* is float64 of shape \(40,\)"),
+        ("y", np.zeros(39, int), r"'y' of .* is int64 of shape \(39,\), where numbers of shape \(40\)"),
+        ("train_mask", np.array([3, 40]), "'train_mask' of .* names nodes that are not among its 40"),
+        ("test_mask", np.array([-1]), "'test_mask' of .* names nodes that are not among its 40"),
+        ("valid_mask", np.zeros(40, bool), "'valid_mask' of .* is bool of shape"),
+    ],
+)
+def test_arrays_of_another_shape_are_named(member: str, array: Any, message: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "dgraphfin.npz", **arrays() | {member: array})
+    with pytest.raises(InputError, match=message):
+        read_node_labels(tmp_path, INFO, read_contacts(tmp_path, INFO))
+
+
+def test_one_array_alone_is_no_graph(tmp_path: Path) -> None:
+    with (tmp_path / "dgraphfin.npz").open("wb") as file:
+        np.save(file, np.zeros(3))
+    with pytest.raises(InputError, match=r"not a readable \.npz file"):
+        read_contacts(tmp_path, INFO)

@@ -201,3 +201,14 @@ def test_a_folder_that_cannot_be_made_is_said(server: FileServer, tmp_path: Path
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(CacheError, match=r"Cannot write to the data folder .*file/raw"):
         download(server.url("file.bin"), tmp_path / "file" / "raw" / "file.bin")
+
+
+@pytest.mark.parametrize("mark", [b"\xff\xfe", b'"x"\r\nX-Other: y', b"x" * 10_000])
+def test_a_damaged_mark_is_not_sent(mark: bytes, server: FileServer, target: Path) -> None:
+    """Not even as a header of its own."""
+    target.parent.mkdir(parents=True)
+    target.with_name("file.bin.part").write_bytes(BODY[:100])
+    target.with_name("file.bin.part.version").write_bytes(mark)
+    download(server.url("file.bin"), target)
+    assert target.read_bytes() == BODY
+    assert "X-Other" not in server.requests[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,18 @@ def test_payments_of_any_size(name: str, events: int) -> None:
     [
         ("payments:x", {}, "'payments:x' should name a number of events"),
         ("payments:0", {}, "'payments:0' should name a number of events"),
+        ("payments:-5", {}, "'payments:-5' should name a number of events"),
+        ("payments:1.5", {}, "'payments:1.5' should name a number of events"),
+        ("payments:nan", {}, "'payments:nan' should name a number of events"),
+        ("payments:inf", {}, "'payments:inf' should name a number of events"),
+        ("payments:", {}, "'payments:' should name a number of events"),
+        (
+            "payments:99999999999999",
+            {},
+            r"need 6,600,000 GB of memory, .* at most [\d,]+\.",
+        ),
+        ("x" * 300, {}, "File name too long"),
+        ("x" * 300 + ".csv", {}, "File name too long"),
         ("payments", {"src": "u"}, "payments is known by name, so its columns are settled"),
         ("tgbl-wiki", {"unit": "s"}, "tgbl-wiki is known by name"),
         ("./nowhere", {}, "nowhere does not exist"),
@@ -103,3 +116,38 @@ def test_parts_and_what_came_before(random_stream: MakeStream) -> None:
     assert data.sigma() == keat.estimate_sigma(data.train.src, data.train.dst, data.train.t)
     with pytest.raises(UnknownNameError, match="did you mean 'test'"):
         data.part("tests")
+
+
+def test_a_saved_slice_is_a_dataset_of_its_own(random_stream: MakeStream, tmp_path: Path) -> None:
+    """Counted from its own first event: else what is before its test split would hold the test split."""
+    random_stream(1)[100:].save(tmp_path / "slice")
+    data = load(str(tmp_path / "slice"))
+    assert len(data.stream) == 200
+    assert data.before("test").t.tolist() == data.stream.t[: len(data.train) + len(data.val)].tolist()
+    assert data.before("test").t.max() < data.test.t.min()
+
+
+@pytest.mark.parametrize(
+    ("times", "looks"),
+    [
+        (["20240131", "20240201", "20241231"], "look like dates written as YYYYMMDD; write them as 2024-"),
+        (["202401", "202402", "202412"], "look like dates written as YYYYMM;"),
+        (["202401311345", "202402010000", "202402012359"], "look like dates written as YYYYMMDDhhmm;"),
+        (["20240131134500", "20240131134501", "20240131134502"], "dates written as YYYYMMDDhhmmss;"),
+        (["45321", "45322", "45330"], r"day numbers of a spreadsheet \(45321 is 2024-01-30\); write them as"),
+        (["45321.5", "45322.25", "45330.75"], r"from 45321 to 45330 .*spreadsheet \(45321 is 2024-01-30\)"),
+        (["2001", "2002", "2010"], "if their unit is 'year', say so"),
+    ],
+)
+def test_times_that_make_odd_seconds_are_told_of(times: list[str], looks: str, tmp_path: Path) -> None:
+    drawn = [times[0]] * 14 + [times[1]] * 3 + [times[2]] * 3
+    rows = [f"{k % 3},{3 + k % 2},{time}" for k, time in enumerate(drawn)]
+    (tmp_path / "e.csv").write_text("src,dst,t\n" + "\n".join(rows) + "\n")
+    with pytest.warns(Notice) as told:
+        load(tmp_path / "e.csv")
+    assert re.search(looks, str(told[-1].message))
+
+
+@pytest.mark.parametrize("times", [[20241331, 20241399], [20240100, 20240132], [19700101, 10**9], [0, 86400]])
+def test_seconds_that_are_seconds_are_not(times: list[int]) -> None:
+    load(pd.DataFrame({"src": 0, "dst": 1, "t": np.linspace(times[0], times[1], 60).astype(int)}))

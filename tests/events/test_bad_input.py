@@ -104,7 +104,7 @@ CUT_GZIP = gzip.compress((HEADER + GOOD * 5_000).encode())[:200]
 FILES = [
     bad("missing", lambda folder: folder / "events.csv", r"events\.csv does not exist; check the path"),
     bad("near name", misspelt_file, r"payment\.csv does not exist; did you mean '.*payments\.csv'"),
-    bad("under a file", under_a_file, r"Cannot read .*within\.csv \(Not a directory\); check the path"),
+    bad("under a file", under_a_file, r"within\.csv does not exist; .*events\.csv is a file and no"),
     bad("empty CSV", csv(""), r"events\.csv is empty \(0 bytes\)"),
     bad("empty Parquet", csv("", "events.parquet"), r"events\.parquet is empty \(0 bytes\)"),
     bad("header only", csv(HEADER), r"events\.csv has columns but no rows"),
@@ -140,7 +140,7 @@ FILES = [
     bad(
         "folder with a hole",
         incomplete_folder,
-        r"saved is not a complete keat stream .*dst\.npy.*; delete it",
+        r"saved is damaged: dst\.npy is missing; delete it",
     ),
     bad("folder of another version", other_format, r"saved was written by another version .*\(format 99"),
     bad("options for a folder", incomplete_folder, r"is a saved stream, whose columns are settled", src="u"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from keat.errors import InputError, Notice
 from keat.events import EventStream, files, read_events
 from keat.events import dense_ids as dense_ids_module
 
@@ -124,14 +125,56 @@ def test_bipartite_sides_may_be_of_different_kinds() -> None:
 
 
 def test_digits_in_csv_are_numbers_unless_one_id_is_not(tmp_path: Any) -> None:
-    (tmp_path / "e.csv").write_text("src,dst,t\n007,07,1\n8,x,2\n9,NA,3\n")
-    assert nodes_of(read_events(tmp_path / "e.csv")) == ["007", "07", "8", "x", "9", "NA"]
+    (tmp_path / "e.csv").write_text("src,dst,t\n007,07,1\n8,x,2\n9,-,3\n")
+    assert nodes_of(read_events(tmp_path / "e.csv")) == ["007", "07", "8", "x", "9", "-"]
+
+
+@pytest.mark.parametrize("word", ["NULL", "NA", "nan", "None", "#N/A"])
+def test_a_word_for_nothing_is_told_of(word: str, tmp_path: Any) -> None:
+    """Among names it may be one (NA is Namibia); among numbers it is none."""
+    (tmp_path / "e.csv").write_text(f"src,dst,t\na,b,1\nc,{word},2\n{word},a,3\n")
+    with pytest.warns(Notice, match=f"'dst', data row 2: the id '{word}' looks like a missing value"):
+        assert nodes_of(read_events(tmp_path / "e.csv")) == ["a", "b", "c", word]
+    with pytest.warns(Notice, match=f"'src', data row 1: the id '{word}' looks like"):
+        read_events(pa.table({"src": [word], "dst": ["a"], "t": [1]}))
+    (tmp_path / "e.csv").write_text(f"src,dst,t\n1,2,1\n3,{word},2\n")
+    with pytest.raises(InputError, match=rf"'dst', data row 2: the value is missing \('{word}'\); every"):
+        read_events(tmp_path / "e.csv")
+
+
+def test_leading_zeros_make_a_text(tmp_path: Any) -> None:
+    (tmp_path / "e.csv").write_text("src,dst,t\n0042,0007,1\n0042,1234,2\n")
+    assert nodes_of(read_events(tmp_path / "e.csv")) == ["0042", "0007", "1234"]
+    (tmp_path / "e.csv").write_text("src,dst,t\n007,8,1\n7,8,2\n")
+    with pytest.warns(Notice, match="'007' and '7' are two nodes, because ids with leading zeros are text"):
+        assert nodes_of(read_events(tmp_path / "e.csv")) == ["007", "8", "7"]
+    (tmp_path / "e.csv").write_text("src,dst,t\n007,7,1\n008,7,2\n")
+    assert nodes_of(read_events(tmp_path / "e.csv", bipartite=True)) == ["007", "008", "7"]
+
+
+def test_blanks_around_ids_are_left_out(tmp_path: Any) -> None:
+    (tmp_path / "e.csv").write_text("src, dst, t\na, b, 1\nb , c d, 2\n")
+    with pytest.warns(Notice, match="blanks around this id are left out") as told:
+        assert nodes_of(read_events(tmp_path / "e.csv")) == ["a", "b", "c d"]
+    assert ["'src', data row 2" in str(told[0].message), "'dst', data row 1" in str(told[1].message)] == [
+        True
+    ] * 2
+    (tmp_path / "e.csv").write_text("src,dst,t\na,  ,1\n")
+    with (
+        pytest.warns(Notice, match="blanks"),
+        pytest.raises(InputError, match="'dst', data row 1: the value is missing"),
+    ):
+        read_events(tmp_path / "e.csv")
+    stream = read_events(pa.table({"src": [" a"], "dst": ["a"], "t": [1]}))  # a table means what it holds
+    assert nodes_of(stream) == [" a", "a"]
 
 
 @pytest.mark.parametrize(
     ("rows", "nodes"),
     [
-        ("007,07,1\n8,-9,2\n", [-9, 7, 8]),
+        ("7,10,1\n0,-9,2\n", [-9, 0, 7, 10]),
+        ("07,8,1\n8,-9,2\n", ["07", "8", "-9"]),
+        ("-0,8,1\n8,-9,2\n", ["-0", "8", "-9"]),
         ("007,8,1\nx,007,2\n", ["007", "8", "x"]),
         ("1, 2,1\n2 ,1,2\n", [1, 2]),
         ("9223372036854775807,0,1\n", [0, 2**63 - 1]),

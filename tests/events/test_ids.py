@@ -60,6 +60,46 @@ def test_unknown_labels_are_named(ids: str, label: str | int, message: str) -> N
         MAPS[ids].index([label])
 
 
+@pytest.mark.parametrize(
+    ("ids", "written", "nodes"),
+    [
+        (["007", "7", "0042"], ["7", "007", "0042"], [1, 0, 2]),
+        (["7", " 7", "a b"], [" 7", "7 ", " a b\t"], [1, 0, 2]),
+        ([5, -7, 2**63 - 1], ["-7", " 5", "9223372036854775807"], [1, 0, 2]),
+        (["1", "2"], [2, 1], [1, 0]),
+        ([2**53, 2**53 + 1], ["9007199254740993", 2**53], [1, 0]),
+    ],
+)
+def test_ids_as_they_are_written(ids: list[str | int], written: list[str | int], nodes: list[int]) -> None:
+    assert IdMap(pa.array(ids)).index_written(written).tolist() == nodes
+
+
+@pytest.mark.parametrize("written", ["7.0", "1e3", "007", "+7", "0x7", "seven", "", "7 7", "٧", "nan", "-0"])
+@pytest.mark.parametrize("ids", [IdMap.identity(2000), IdMap(pa.array([7, 1000]))], ids=["dense", "sparse"])
+def test_what_is_not_written_like_a_whole_number(ids: IdMap, written: str) -> None:
+    with pytest.raises(InputError, match=r"whole numbers, written like 7 or 42; '.*' is not"):
+        ids.index_written(["7", written])
+
+
+@pytest.mark.parametrize("written", ["9223372036854775808", "-9223372036854775809", "9" * 5000, "6000"])
+@pytest.mark.parametrize("ids", [IdMap.identity(2000), IdMap(pa.array([7, 1000]))], ids=["dense", "sparse"])
+def test_a_number_that_is_nobodys(ids: IdMap, written: str) -> None:
+    with pytest.raises(InputError, match=f"Node '{written}' does not occur"):
+        ids.index_written(["7", written])
+
+
+def test_half_a_letter_is_nobodys() -> None:
+    with pytest.raises(InputError, match=r"Node '\\udcff' does not occur"):
+        IdMap(pa.array(["a"])).index_written(["\udcff"])
+
+
+def test_ids_of_two_sides_as_they_are_written() -> None:
+    ids = IdMap(pa.array(["a", "b", "a"]), boundary=2)
+    assert ids.index_written([" a"], side="dst").tolist() == [2]
+    with pytest.raises(InputError, match="Node 'b' does not occur"):
+        ids.index_written(["b"], side="dst")
+
+
 def test_a_label_of_the_other_side_does_not_occur() -> None:
     with pytest.raises(InputError, match="Node 'b' does not occur"):
         MAPS["bipartite"].index(["b"], side="dst")

@@ -139,14 +139,14 @@ def test_a_damaged_folder_is_not_opened(file: str, tmp_path: Path) -> None:
     full_stream().save(tmp_path / "saved")
     path = tmp_path / "saved" / file
     path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(InputError, match=r"saved is not a complete keat stream .*; delete it and load"):
+    with pytest.raises(InputError, match=r"is damaged: .*; (delete it and load|make it again)"):
         EventStream.open(tmp_path / "saved")
 
 
 def test_columns_that_do_not_belong_together_are_not_opened(tmp_path: Path) -> None:
     full_stream().save(tmp_path / "saved")
     np.save(tmp_path / "saved" / "src.npy", np.zeros(2, dtype=np.int32))
-    with pytest.raises(InputError, match=r"saved is not a sound keat stream \(src, dst, t and features must"):
+    with pytest.raises(InputError, match=r"saved is damaged: src does not have one row for each of the 6"):
         EventStream.open(tmp_path / "saved")
 
 

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from keat.datasets.payments import simulate_payments
-from keat.errors import InputError
 from keat.experiments.job import Job
 from keat.experiments.ledger import Ledger
 from keat.experiments.runner import keys_of, run_jobs
@@ -173,22 +172,3 @@ def _is_alive(process: str) -> bool:
     except OSError:
         return False
     return state != "Z"  # dead, and nobody has asked yet
-
-
-def test_half_a_line_does_not_count(tmp_path: Path) -> None:
-    ledger = Ledger(tmp_path / "ledger.jsonl")
-    assert ledger.lines() == []
-    ledger.append({"key": "a"})
-    with ledger.path.open("a") as file:
-        file.write('{"key": "b", "te')
-    ledger.append({"key": "c"})
-    assert ledger.keys() == {"a", "c"}
-
-
-@pytest.mark.parametrize("content", ["src,dst\na,b\n", '{"model": "tgn"}\n', "[1]\n", "5\n", None])
-def test_what_is_no_ledger_is_not_written_to(content: str | None, tmp_path: Path) -> None:
-    path = tmp_path / "mine"
-    path.mkdir() if content is None else path.write_text(content)
-    with pytest.raises(InputError, match="choose another --ledger"):
-        Ledger(path).lines()
-    assert content is None or path.read_text() == content

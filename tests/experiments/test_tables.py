@@ -174,9 +174,9 @@ def test_bad_recipes_are_said_to_be(tmp_path: Path) -> None:
         load_recipe("table-lnk")
     file = tmp_path / "mine.toml"
     file.write_text("title = 'x'\n[[arms]]\nlabel = 'a'\n")
-    with pytest.raises(InputError, match="not one"):
+    with pytest.raises(InputError, match="There is no 'model' in an arm of the recipe mine"):
         load_recipe(str(file))
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="There is no recipe"):
         load_recipe(str(tmp_path / "absent.toml"))
 
 

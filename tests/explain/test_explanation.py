@@ -244,7 +244,7 @@ def test_mistakes_are_named(folder: Path) -> None:
     asker = Asker(folder, data)
     with pytest.raises(InputError, match="events 0 to 1999, not 2000"):
         asker.event(2_000, DAYS)
-    with pytest.raises(InputError, match="are numbers, but 'Ann' is not one"):
+    with pytest.raises(InputError, match="are whole numbers, written like 7 or 42; 'Ann' is not"):
         asker.pair("Ann", "3", None, DAYS)
     with pytest.raises(InputError, match="Nothing in payments is earlier"):
         asker.pair("3", "130", int(data.stream.t[0]), DAYS)

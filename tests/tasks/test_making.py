@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,6 +41,12 @@ def named(stream: EventStream, name: str) -> Dataset:
 def ranking(task: object) -> LinkRanking:
     assert isinstance(task, LinkRanking)
     return task
+
+
+def kept(task: object) -> OwnCandidates:
+    candidates = ranking(task).candidates
+    assert isinstance(candidates, OwnCandidates)
+    return candidates
 
 
 def test_own_data_is_ranked_against_all_destinations(own: Dataset) -> None:
@@ -126,7 +133,7 @@ def test_sampled_negatives_of_a_named_dataset_are_kept(
     monkeypatch.setattr(making, "sample_negatives", None)  # now they have to come from the folder
     again = ranking(make_task(data, number=4, seed=7)).candidates
     assert isinstance(again, OwnCandidates)
-    assert isinstance(again.negatives, np.memmap)
+    assert isinstance(again.negatives.base, np.memmap)
     np.testing.assert_array_equal(first.negatives, again.negatives)
 
 
@@ -147,6 +154,36 @@ def test_official_negatives_need_trust(random_stream: MakeStream, data_folder: P
     assert ranking(make_task(data, trust_pickle=True)).candidates.width == 3  # at hand and trusted: used
     with pytest.warns(Notice, match="for the leaderboard's own.* add --trust-pickle"):
         assert ranking(make_task(data)).candidates.width == 13
+
+
+@pytest.mark.parametrize("damage", ["node", "cut", "gone", "file"])
+def test_damaged_negatives_are_drawn_again(damage: str, random_stream: MakeStream, data_folder: Path) -> None:
+    data = named(random_stream(3, events=600, times=400), "tgbl-coin")
+    first = np.array(kept(make_task(data, number=4)).negatives)
+    (folder,) = (data_folder / "tgbl-coin" / "negatives").iterdir()
+    matrix = folder / "negatives.npy"
+    if damage == "node":
+        np.save(matrix, np.where(first == first.max(), 10**6, first))
+    elif damage == "cut":
+        matrix.write_bytes(matrix.read_bytes()[:300])
+    else:
+        shutil.rmtree(folder)
+        if damage == "file":
+            folder.write_text("in the way")
+        else:
+            folder.mkdir()
+    with pytest.warns(Notice, match=r"The negatives in .* are damaged \(.*\) and are drawn again"):
+        again = kept(make_task(data, number=4))
+    np.testing.assert_array_equal(again.negatives, first)
+    np.testing.assert_array_equal(kept(make_task(data, number=4)).negatives, first)  # and without a word
+
+
+def test_negatives_stay_in_the_folder_of_their_dataset(random_stream: MakeStream, data_folder: Path) -> None:
+    stream = dataclasses.replace(random_stream(3, events=600, times=400), name="../../escaped")
+    data = Dataset(stream, DATASETS["tgbl-coin"])
+    make_task(data, number=4)
+    assert [entry.name for entry in data_folder.iterdir()] == ["tgbl-coin"]
+    assert not list(data_folder.parent.glob("*escaped*"))
 
 
 def test_a_folder_that_cannot_be_written_costs_only_memory(

@@ -197,5 +197,5 @@ def test_predictions_are_the_models_scores(finished: Path, tmp_path: Path) -> No
     again = score_pairs(model, ids, tmp_path / "pairs.csv", now)
     assert [row["score"] for row in again] == pytest.approx([row["score"] for row in best], abs=1e-5)
     assert write_embeddings(model, ids, tmp_path / "all.parquet", now) == len(ids)
-    with pytest.raises(InputError, match="are numbers"):
+    with pytest.raises(InputError, match="are whole numbers"):
         top_destinations(model, ids, "alice", now, 5)

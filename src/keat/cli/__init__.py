@@ -12,6 +12,7 @@ import typer
 from keat import __version__
 from keat.cli import analyzing, data, demo, evaluating, explaining, predicting, reproducing, training
 from keat.cli.console import out, print_error, show_notices
+from keat.disk import reason_of
 from keat.errors import KeatError
 
 app = typer.Typer(
@@ -65,9 +66,18 @@ def main() -> None:
             raise
         print_error(str(error))
         sys.exit(1)
+    except MemoryError as error:
+        if debug:
+            raise
+        print_error(f"there is not enough memory for this ({reason_of(error)}); ask for less at a time.")
+        sys.exit(1)
     except Exception as error:
         if debug:
             raise
+        if isinstance(error, OSError) and error.errno is not None:  # a full disk, a missing right
+            what = "a file" if error.filename is None else error.filename
+            print_error(f"cannot use {what} ({reason_of(error)}); see to that and try again.")
+            sys.exit(1)
         print_error(
             f"something went wrong inside keat ({type(error).__name__}: {error}); "
             "run again with --debug for the traceback."

@@ -11,14 +11,17 @@ import numpy as np
 import typer
 
 from keat.cli.console import err, print_json, print_line, print_table
-from keat.cli.options import Bipartite, Dst, Features, Json, Src, Time, Unit, open_dataset
+from keat.cli.options import Bipartite, Dst, Features, Json, Src, Time, Unit, open_dataset, picture_place
+from keat.disk import new_file
 from keat.errors import MissingExtraError, Notice
 
 if TYPE_CHECKING:
     from keat.explain.measuring import Measured
 
 app = typer.Typer(no_args_is_help=True, help="Put the theory to the test: moments, variance, blur.")
-Picture = Annotated[Path | None, typer.Option("--out", help="Draw it into this PNG file.")]
+Picture = Annotated[
+    Path | None, typer.Option("--out", callback=picture_place, help="Draw it into this PNG file.")
+]
 ORDERS = list(range(11))
 SEEN = 6  # orders of moments
 RATES = (0.1, 0.5, 1.0, 2.0)
@@ -183,7 +186,8 @@ def _draw(picture: Path | None, draw: Callable[[Path], None]) -> None:
     if picture is None:
         return
     try:
-        draw(picture)
+        with new_file(picture) as part:
+            draw(part)
         print_line(f"The picture: {picture}", err)
     except MissingExtraError as error:
         warnings.warn(str(error), Notice, stacklevel=1)

@@ -69,7 +69,12 @@ def print_line(text: str, console: Console = out) -> None:
 def print_error(message: str) -> None:
     """One sentence on standard error."""
     err.print("error: ", style="red", end="")
-    print_line(message, err)
+    print_line(one_line(message), err)
+
+
+def one_line(text: str) -> str:
+    """What cannot be printed, as a line break in a file's name or a terminal's own codes, as its escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 @contextlib.contextmanager
@@ -97,7 +102,7 @@ def show_notices() -> None:
     def show(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
         if issubclass(category, Notice):
             err.print("note: ", style="yellow", end="")
-            print_line(str(message), err)
+            print_line(one_line(str(message)), err)
         else:
             original(message, category, *rest, **more)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from keat.cli.console import progress_bar
 from keat.datasets.loading import Dataset, load
+from keat.disk import require_place
+from keat.errors import InputError
 
 DatasetArgument = Annotated[
     str, typer.Argument(metavar="DATASET", help="A name (keat data list) or a CSV, Parquet or Arrow file.")
 ]
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
 _FILE = "Reading your own file"
 Src = Annotated[str | None, typer.Option("--src", help="Column of sources.", rich_help_panel=_FILE)]
 Dst = Annotated[str | None, typer.Option("--dst", help="Column of destinations.", rich_help_panel=_FILE)]
@@ -58,6 +62,16 @@ def at_least(lowest: int, most: int = LARGEST) -> Callable[[int | None], int | N
 
 
 moment = at_least(0)  # times are never negative
+
+
+def picture_place(path: Path | None) -> Path | None:
+    """Where a picture can be drawn, looked at before the work it shows; a PNG if its name does not say."""
+    if path is None:
+        return None
+    require_place(path)
+    if path.suffix.lower() not in PICTURES and path.suffix:
+        raise InputError(f"A picture is not drawn as {path.name}; let its name end in {', '.join(PICTURES)}.")
+    return path if path.suffix else path.with_suffix(".png")
 
 
 EvalSample = Annotated[

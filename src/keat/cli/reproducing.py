@@ -11,7 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from keat.cli.console import err, out, print_json, print_line, print_table
-from keat.cli.options import Json, at_least
+from keat.cli.options import Json, at_least, picture_place
+from keat.disk import look_at, safe_name
 from keat.errors import InputError, unknown_name
 from keat.experiments.ledger import USUAL_LEDGER
 
@@ -48,7 +49,10 @@ def reproduce_command(
     figure: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Where a figure goes; the report goes beside it.", show_default="keat-out/NAME.png"
+            "--out",
+            callback=picture_place,
+            help="Where a figure goes; the report goes beside it.",
+            show_default="keat-out/NAME.png",
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print tables for a page.")] = False,
@@ -67,7 +71,7 @@ def reproduce_command(
     from keat.experiments.tables import shown, side_by_side
 
     sources = _sources(data or [])
-    path = figure or Path("keat-out") / f"{Path(name).stem}.png"
+    path = figure or Path("keat-out") / f"{safe_name(Path(name).stem)}.png"
     if name == LIST:
         _list(sources, ledger, json)
     elif name in EXPLAINED:
@@ -202,7 +206,7 @@ def _sources(given: list[str]) -> dict[str, str]:
     sources = {name: name for name in DATASETS if is_here(name)}
     for item in given:
         name, equals, path = item.partition("=")
-        if not equals or not Path(path).exists():
+        if not equals or look_at(Path(path)) is None:
             raise InputError(f"--data wants NAME=FILE with a file that exists, not '{item}'.")
         sources[name] = path
     return sources

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,13 +12,14 @@ import torch
 from keat.cli.console import progress_bar
 from keat.cli.node_options import LabelOptions
 from keat.datasets.loading import Dataset
+from keat.disk import look_at
 from keat.errors import InputError, unknown_name
 from keat.models.registry import LABEL_MODELS, LINK_MODELS, NODE_MODELS
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.making import make_task
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
-from keat.training.description import read_description
+from keat.training.description import read_description, require_run
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.runs import evaluate_run, is_run
 
@@ -114,11 +114,8 @@ def require_known(name: str) -> None:
     known = {name: entry for models in MODELS.values() for name, entry in models.items()}
     if name in known or name == "heuristics" or is_run(name):
         return
-    if "/" in name or Path(name).is_dir():
-        raise InputError(
-            f"{name} is not a keat run: it has no run.json; make one with keat train --out "
-            f"{shlex.quote(name)}."
-        )
+    if "/" in name or look_at(Path(name)) is not None:
+        require_run(Path(name))
     raise unknown_name("model", name, [*known, "heuristics"])
 
 

@@ -60,6 +60,7 @@ from keat.cli.training_options import (
     TrainNegatives,
     Width,
 )
+from keat.disk import safe_name
 from keat.errors import InputError
 from keat.events import humanize
 
@@ -182,7 +183,7 @@ def train_command(
         bf16=bf16,
         seed=seed,
     )
-    folder = folder or Path("runs") / f"{model}-{data.name}-{seed}"
+    folder = folder or Path("runs") / f"{model}-{safe_name(data.name)}-{seed}"
     sigma = data.sigma()
     err.print(
         f"σ = {sigma:,.1f} {data.stream.unit} ({humanize(sigma, data.stream.unit)}), from the training split"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from keat.cli.console import err, out, print_json, print_line, print_table
+from keat.disk import safe_name
 
 if TYPE_CHECKING:
     from keat.training.fit import Watcher
@@ -46,7 +47,7 @@ def train_whole_graph(
     config = gearsage_configuration(model, **settings)
     fit = replace(GEARSageFit(), **fitting)
     graph = build_graph(data.stream, data.y, config.delta)
-    folder = folder or Path("runs") / f"{model}-{Path(source).stem}-{fit.seed}"
+    folder = folder or Path("runs") / f"{model}-{safe_name(Path(source).stem)}-{fit.seed}"
     try:
         reports = train_gearsage(
             model, data, folder, config, fit, resume=resume, device=device, watchers=[watcher], graph=graph

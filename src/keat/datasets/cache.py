@@ -3,7 +3,7 @@
     <KEAT_DATA, or the platform's cache folder>/
       tgbl-wiki/
         raw/      tgbl-wiki_edgelist_v2.csv, tgbl-wiki_val_ns_v2.pkl, …
-        stream/   src.npy, dst.npy, t.npy, features.npy, …   (made once, opens in milliseconds)
+        stream/   src.npy, dst.npy, t.npy, features.npy, …   (made once, checked and mapped ever after)
 
 A raw file (or the zip that holds it) that someone put there by hand is used as it is, with no network.
 """
@@ -22,7 +22,8 @@ from keat.datasets import dgraphfin, jodie, tgbl, tgbn
 from keat.datasets.download import Progress, download
 from keat.datasets.folder import data_folder, writing
 from keat.datasets.registry import DatasetInfo, dataset_info
-from keat.errors import DownloadError
+from keat.disk import is_file
+from keat.errors import CacheError, DownloadError
 from keat.events import EventStream
 
 try:
@@ -71,12 +72,18 @@ def open_dataset(name: str, *, progress: Progress | None = None) -> EventStream:
     """The stream of a dataset: fetched and converted when first asked for, mapped from disk ever after."""
     info = dataset_info(name)
     folder = data_folder() / info.name / "stream"
-    if not (folder / "stream.json").exists():
+    if not is_file(folder / "stream.json"):
         raw = fetch(name, progress)
         with _one_at_a_time(raw.parent):
-            if not (folder / "stream.json").exists():
+            if not is_file(folder / "stream.json"):
                 _READERS.get(info.name, jodie.read_interactions)(raw, info).save(folder)
-    return EventStream.open(folder)
+    stream = EventStream.open(folder)
+    if (stream.name, stream.unit) != (info.name, info.unit):
+        raise CacheError(
+            f"{folder} holds {stream.name} in '{stream.unit}', not {info.name} in '{info.unit}'; delete it, "
+            "and it is made again."
+        )
+    return stream
 
 
 def open_dgraphfin(*, progress: Progress | None = None) -> dgraphfin.DGraphFin:
@@ -89,15 +96,15 @@ def negative_file(name: str, split: Literal["val", "test"]) -> Path | None:
     """The official negatives of a split, a pickle file, if it came with the dataset."""
     files = dataset_info(name).negative_files
     path = raw_folder(name) / files[("val", "test").index(split)] if files else None
-    return path if path is not None and path.is_file() else None
+    return path if path is not None and is_file(path) else None
 
 
 def _complete(raw: Path, info: DatasetInfo) -> bool:
-    return all((raw / file).is_file() for file in info.raw_files)
+    return all(is_file(raw / file) for file in info.raw_files)
 
 
 def _bring(info: DatasetInfo, raw: Path, progress: Progress | None) -> None:
-    by_hand = next((raw / name for name in _archive_names(info) if (raw / name).is_file()), None)
+    by_hand = next((raw / name for name in _archive_names(info) if is_file(raw / name)), None)
     if by_hand is not None:
         _unpack(by_hand, raw, info, advice=f"download it again from {info.url or info.homepage}")
         return
@@ -132,7 +139,7 @@ def _unpack(archive: Path, raw: Path, info: DatasetInfo, advice: str) -> None:
                 raise DownloadError(f"{archive} does not hold {missing[0]}; {advice}.")
             for file in sorted(wanted & members.keys()):
                 _extract(zipped, members[file], raw / file)
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError) as error:
         raise DownloadError(f"{archive} is not a readable zip file ({error}); {advice}.") from error
 
 

@@ -6,6 +6,7 @@ An `EventStream` has no room for one fixed label a node, so `DGraphFin` keeps th
 from __future__ import annotations
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.datasets.registry import DatasetInfo
+from keat.disk import NOT_AN_ARRAY, is_file, reason_of
 from keat.errors import InputError
 from keat.events import EventStream
 
@@ -33,14 +35,16 @@ class DGraphFin:
 def read_contacts(raw: Path, info: DatasetInfo) -> EventStream:
     """The edges in order of time (equal days keep the file's order); the edge feature is the type."""
     with _Members(raw / info.raw_files[0]) as members:
-        edges, day = members["edge_index"], members["edge_timestamp"]
+        nodes = members.read("x", "biuf", (None, None))
+        edges = members.read("edge_index", "iu", (None, 2))
+        day = members.read("edge_timestamp", "iuf", (len(edges),))
+        kinds = members.read("edge_type", "iuf", (len(edges),))
         order = np.argsort(day, kind="stable")
-        nodes = members["x"]
         return EventStream.from_arrays(
             edges[order, 0],
             edges[order, 1],
             day[order].astype(np.int64),
-            members["edge_type"][order].astype(np.float32)[:, None],
+            kinds[order].astype(np.float32)[:, None],
             num_nodes=len(nodes),
             unit=info.unit,
             node_features=nodes.astype(np.float32),
@@ -53,8 +57,8 @@ def read_node_labels(raw: Path, info: DatasetInfo, stream: EventStream) -> DGrap
     with _Members(raw / info.raw_files[0]) as members:
         return DGraphFin(
             stream,
-            members["y"].astype(np.int64),
-            *(members[f"{part}_mask"].astype(np.int64) for part in ("train", "valid", "test")),
+            members.read("y", "iuf", (stream.num_nodes,)).astype(np.int64),
+            *(members.nodes(f"{part}_mask", stream.num_nodes) for part in ("train", "valid", "test")),
         )
 
 
@@ -65,18 +69,44 @@ class _Members:
         self.path = path
 
     def __enter__(self) -> _Members:
+        if not is_file(self.path):
+            raise InputError(f"{self.path} does not exist; fetch it again.")
         try:
             self.file = np.load(self.path, allow_pickle=False)
-        except (OSError, EOFError, ValueError, zipfile.BadZipFile) as error:
-            raise InputError(f"{self.path} is not a readable .npz file ({error}); fetch it again.") from error
+        except PermissionError as error:
+            raise InputError(f"Cannot read {self.path} ({reason_of(error)}); check its rights.") from error
+        except (*NOT_AN_ARRAY, zipfile.BadZipFile) as error:
+            raise InputError(
+                f"{self.path} is not a readable .npz file ({reason_of(error)}); fetch it again."
+            ) from error
+        if isinstance(self.file, np.ndarray):
+            raise InputError(f"{self.path} is not a readable .npz file (but one array); fetch it again.")
         return self
 
     def __exit__(self, *_: object) -> None:
         self.file.close()
 
-    def __getitem__(self, member: str) -> npt.NDArray[Any]:
+    def read(self, member: str, kinds: str, shape: tuple[int | None, ...]) -> npt.NDArray[Any]:
+        """An array of numbers of one of the ``kinds`` and of a ``shape``, where None is any length."""
         try:
             array: npt.NDArray[Any] = self.file[member]
-        except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
+        except (KeyError, zipfile.BadZipFile, zlib.error, NotImplementedError, *NOT_AN_ARRAY) as error:
             raise InputError(f"{self.path} has no readable array '{member}'; fetch it again.") from error
+        fits = isinstance(array, np.ndarray) and array.dtype.kind in kinds and array.ndim == len(shape)
+        if not fits or any(size not in (None, found) for size, found in zip(shape, array.shape, strict=True)):
+            wanted = ", ".join("…" if size is None else str(size) for size in shape)
+            raise InputError(
+                f"The array '{member}' of {self.path} is {getattr(array, 'dtype', 'no array')} of shape "
+                f"{np.shape(array)}, where numbers of shape ({wanted}) belong; fetch it again."
+            )
         return array
+
+    def nodes(self, member: str, num_nodes: int) -> npt.NDArray[np.int64]:
+        """An array of node numbers."""
+        array = self.read(member, "iu", (None,))
+        if len(array) and not 0 <= array.min() <= array.max() < num_nodes:
+            raise InputError(
+                f"The array '{member}' of {self.path} names nodes that are not among its {num_nodes}; "
+                "fetch it again."
+            )
+        return array.astype(np.int64)

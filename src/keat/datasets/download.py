@@ -66,7 +66,7 @@ def download(url: str, target: Path, *, sha256: str | None = None, progress: Pro
 def _transfer(url: str, part: Path, progress: Progress | None) -> None:
     """One request: go on with ``part`` if the server still has that file, else start over."""
     done = _size(part)
-    version = _version_file(part).read_text() if done and _version_file(part).exists() else None
+    version = _kept_version(part) if done else None
     request = urllib.request.Request(url, headers={"User-Agent": "keat"})
     if version:
         request.add_header("Range", f"bytes={done}-")
@@ -94,8 +94,8 @@ def _transfer(url: str, part: Path, progress: Progress | None) -> None:
             _discard(part)
             raise _TransferError("the server sent another range than asked for")
         done = done if resumed else 0
-        length = response.headers.get("Content-Length")
-        total = None if length is None else done + int(length)
+        length = response.headers.get("Content-Length", "")
+        total = done + int(length) if length.isdecimal() else None
         with writing(part.parent):
             file = stack.enter_context(part.open("ab" if resumed else "wb"))
             _version_file(part).write_text(_version(response.headers))
@@ -123,6 +123,15 @@ def _version(headers: http.client.HTTPMessage) -> str:
     """What If-Range may compare: a strong ETag, or else the date of the last change; empty if neither."""
     etag = headers.get("ETag", "")
     return etag if etag and not etag.startswith("W/") else headers.get("Last-Modified", "")
+
+
+def _kept_version(part: Path) -> str | None:
+    """The mark beside a part, if it is one that can be sent as a header."""
+    try:
+        mark = _version_file(part).read_text(encoding="latin-1")
+    except OSError:
+        return None
+    return mark if len(mark) < 200 and mark.isprintable() else None
 
 
 def _version_file(part: Path) -> Path:

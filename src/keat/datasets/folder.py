@@ -10,13 +10,14 @@ from pathlib import Path
 
 import platformdirs
 
+from keat.disk import expanded
 from keat.errors import CacheError
 
 
 def data_folder() -> Path:
     """Where datasets are kept: ``KEAT_DATA``, or the platform's cache folder."""
     chosen = os.environ.get("KEAT_DATA")
-    return Path(chosen).expanduser() if chosen else Path(platformdirs.user_cache_dir("keat"))
+    return expanded(chosen) if chosen else Path(platformdirs.user_cache_dir("keat"))
 
 
 @contextlib.contextmanager

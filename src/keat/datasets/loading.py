@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from keat.bandwidth import estimate_sigma
 from keat.datasets.cache import open_dataset
+from keat.datasets.odd_times import odd_seconds
 from keat.datasets.payments import simulate_payments
 from keat.datasets.registry import DATASETS, DatasetInfo
+from keat.disk import look_at
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, read_events
 from keat.events.splitting import Splits, split
@@ -21,18 +23,23 @@ SIMULATED = "payments"  # the embedded default; "payments:1000000" for another n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dataset:
-    """A stream, its chronological splits, and what is known of it (nothing, for a file of your own)."""
+    """A stream, its chronological splits, and what is known of it (nothing, for a file of your own).
+
+    A slice of another stream is a whole here: its events are counted from its own first."""
 
     stream: EventStream
     info: DatasetInfo | None = None
     splits: Splits = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.stream.offset:
+            object.__setattr__(self, "stream", replace(self.stream, offset=0))
         object.__setattr__(self, "splits", split(self.stream))
 
     @property
     def name(self) -> str:
-        return self.stream.name
+        """Of a known dataset its own, whatever its stream says: it becomes part of paths."""
+        return self.info.name if self.info is not None else self.stream.name
 
     @property
     def train(self) -> EventStream:
@@ -74,12 +81,14 @@ def load(
         return Dataset(source)
     if not isinstance(source, str):
         return _own(source, columns)
-    base, _, size = source.partition(":")
+    if not source:
+        raise InputError("The name of the dataset is empty; give a name or a path.")
+    base, colon, size = source.partition(":")
     known = source in DATASETS or base == SIMULATED
     if known and columns:
         raise InputError(f"{source} is known by name, so its columns are settled; give only the name.")
     if base == SIMULATED:
-        return Dataset(simulate_payments(_number_of_events(size)) if size else simulate_payments())
+        return Dataset(simulate_payments(_number_of_events(size)) if colon else simulate_payments())
     if source in DATASETS:
         return Dataset(open_dataset(source, progress=progress), DATASETS[source])
     if not _looks_like_a_path(source):
@@ -90,37 +99,28 @@ def load(
 def _own(source: Any, columns: dict[str, Any]) -> Dataset:
     """The user's own file or frame."""
     stream = read_events(source, **columns)
-    first, last = int(stream.t[0]), int(stream.t[-1])
-    likely = _likely_unit(first, last) if "unit" not in columns and stream.unit == "s" else None
-    if likely is not None:
+    odd = odd_seconds(stream) if "unit" not in columns else None
+    if odd is not None:
+        first, last = (int(stream.t[row]) for row in (0, -1))
+        if stream.unit == "us":  # seconds with fractions, as they were written
+            first, last = first // 10**6, last // 10**6
         warnings.warn(
-            f"Times of {stream.name} run from {first} to {last} and were taken as seconds; "
-            f"if their unit is '{likely}', say so: --unit {likely}, or unit=\"{likely}\" in Python.",
+            f"Times of {stream.name} run from {first} to {last} and were taken as seconds; {odd}.",
             Notice,
             stacklevel=3,
         )
     return Dataset(stream)
 
 
-def _likely_unit(first: int, last: int) -> str | None:
-    """What numbers that make odd seconds are likely to be: calendar years, or a finer unit since 1970."""
-    if first >= 1700 and last <= 2200:
-        return "year"
-    for unit, per_second in (("ns", 10**9), ("us", 10**6), ("ms", 10**3)):
-        if first >= 10**8 * per_second:  # March 1973; as seconds the year 5138, or later
-            return unit
-    return None
-
-
 def _looks_like_a_path(source: str) -> bool:
-    return "/" in source or "\\" in source or "." in source or Path(source).exists()
+    return "/" in source or "\\" in source or "." in source or look_at(Path(source)) is not None
 
 
 def _number_of_events(text: str) -> int:
     try:
-        number = int(float(text))
-    except (ValueError, OverflowError):
-        number = 0
-    if number < 1:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not (number >= 1 and number.is_integer()):
         raise InputError(f"'{SIMULATED}:{text}' should name a number of events, like '{SIMULATED}:1000000'.")
-    return number
+    return int(number)

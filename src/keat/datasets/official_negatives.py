@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import pickle
 import tempfile
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.datasets.folder import writing
-from keat.errors import InputError
+from keat.datasets.kept_negatives import LENGTHS, MATRIX, Negatives, discard, open_negatives
+from keat.disk import is_file, look_at, reason_of
+from keat.errors import InputError, Notice
 
 _BLOCK_ROWS = 1 << 16
 _ALLOWED = {
@@ -32,8 +35,6 @@ _ALLOWED = {
     ("numpy", "dtype"),
 }
 
-Negatives = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
-
 
 def load_official_negatives(
     path: Path,
@@ -41,32 +42,44 @@ def load_official_negatives(
     dst: npt.NDArray[np.integer[Any]],
     t: npt.NDArray[np.integer[Any]],
     *,
+    num_nodes: int,
     trust_pickle: bool = False,
 ) -> Negatives:
     """Negatives of the B positives (src, dst, t), in their order: a (B, M) matrix of destinations and how
     many entries of each row count. A short row is filled up with its own first entry.
     """
-    if not path.is_file():
+    if not is_file(path):
         raise InputError(f"{path} does not exist; it comes with the dataset's download.")
     folder = path.with_name(f"{path.name}.{_digest(path, src, dst, t)}")
-    if not folder.is_dir():
+    if look_at(folder) is not None:
+        try:
+            return open_negatives(folder, len(src), num_nodes)
+        except ValueError as error:
+            damage = f"The negatives in {folder} are damaged ({error})"
         if not trust_pickle:
-            raise InputError(
-                f"{path} is a pickle file, which can run any code when opened; if you trust where it came "
-                "from, say so with --trust-pickle (in Python trust_pickle=True)."
-            )
-        table = _unpickle(path)
-        with writing(path.parent), tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-            made = Path(scratch) / "made"
-            made.mkdir()
-            _convert(table, path, made, src, dst, t)
-            try:
-                made.rename(folder)
-            except OSError:
-                if not folder.is_dir():  # else another process was quicker
-                    raise
-    matrix, lengths = (np.load(folder / f"{part}.npy", mmap_mode="r") for part in ("negatives", "lengths"))
-    return matrix, lengths
+            raise InputError(f"{damage}; add --trust-pickle, or trust_pickle=True, to make them again.")
+        warnings.warn(f"{damage} and are made again.", Notice, stacklevel=2)
+        discard(folder)
+    if not trust_pickle:
+        raise InputError(
+            f"{path} is a pickle file, which can run any code when opened; if you trust where it came "
+            "from, say so with --trust-pickle (in Python trust_pickle=True)."
+        )
+    table = _unpickle(path)
+    with writing(path.parent), tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        made = Path(scratch) / "made"
+        made.mkdir()
+        _convert(table, path, made, src, dst, t)
+        try:
+            open_negatives(made, len(src), num_nodes)
+        except ValueError as error:
+            raise InputError(f"{path} is not a table of negatives ({error}); it was not used.") from error
+        try:
+            made.rename(folder)
+        except OSError:
+            if not folder.is_dir():  # else another process was quicker
+                raise
+    return open_negatives(folder, len(src), num_nodes)
 
 
 class _NumbersOnly(pickle.Unpickler):
@@ -82,7 +95,9 @@ def _unpickle(path: Path) -> Mapping[tuple[int, int, int], npt.NDArray[Any]]:
     try:
         with path.open("rb") as file:
             table = _NumbersOnly(file).load()
-    except (pickle.UnpicklingError, EOFError, ValueError, TypeError, AttributeError, IndexError) as error:
+    except PermissionError as error:
+        raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
+    except Exception as error:  # a damaged pickle raises whatever its instructions happen to come to
         raise InputError(f"{path} is not a table of negatives ({error}); it was not used.") from error
     if not isinstance(table, dict) or not table:
         raise InputError(f"{path} is not a table of negatives (a {type(table).__name__}); it was not used.")
@@ -98,9 +113,11 @@ def _convert(
     t: npt.NDArray[np.integer[Any]],
 ) -> None:
     """One look-up a positive, then whole blocks at a time."""
+    if not all(isinstance(row, list | tuple | np.ndarray) and np.ndim(row) == 1 for row in table.values()):
+        raise InputError(f"{path} is not a table of negatives (a row is no list); it was not used.")
     width = max(map(len, table.values()))
     lengths = np.empty(len(src), dtype=np.int32)
-    with (folder / "negatives.npy").open("wb") as file:
+    with (folder / MATRIX).open("wb") as file:
         header = {"descr": "<i4", "fortran_order": False, "shape": (len(src), width)}
         np.lib.format.write_array_header_1_0(file, header)
         for start in range(0, len(src), _BLOCK_ROWS):
@@ -114,13 +131,18 @@ def _convert(
                     f"{path} has no negatives for the event (source, destination, time) = {event}; it "
                     "belongs to another split or version of the dataset."
                 )
-            file.write(_pad(rows, lengths[block], width).data)
-    np.save(folder / "lengths.npy", lengths)
+            file.write(_pad(rows, lengths[block], width, path).data)
+    np.save(folder / LENGTHS, lengths)
 
 
-def _pad(rows: Sequence[npt.ArrayLike], lengths: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
+def _pad(
+    rows: Sequence[npt.ArrayLike], lengths: npt.NDArray[np.int32], width: int, path: Path
+) -> npt.NDArray[np.int32]:
     """Rows of different length as one matrix, each filled up with its own first entry."""
-    flat = np.concatenate(rows).astype(np.int32)
+    flat = np.concatenate(rows)
+    if flat.dtype.kind not in "iuf" or not (np.abs(flat) < 1 << 31).all():
+        raise InputError(f"{path} is not a table of negatives (they are no node numbers); it was not used.")
+    flat = flat.astype(np.int32)
     first = np.cumsum(lengths) - lengths
     column = np.arange(width)
     padded: npt.NDArray[np.int32] = flat[first[:, None] + np.where(column < lengths[:, None], column, 0)]

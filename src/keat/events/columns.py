@@ -5,6 +5,7 @@ Rows are always counted as *data rows*: the first event is data row 1, a header 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keat.errors import InputError
+from keat.errors import InputError, Notice
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,10 +32,14 @@ class Column:
 
     def error(self, problem: str, *, do: str, row: int | None = None) -> InputError:
         """The one sentence: where, what is wrong, what to do. ``row`` counts from 0."""
-        place = f"{self.where}, column '{self.name}'"
-        if row is not None:
-            place += f", data row {row + 1}"
-        return InputError(f"{place}: {problem}; {do}.")
+        return InputError(f"{self._place(row)}: {problem}; {do}.")
+
+    def notice(self, what: str, row: int | None = None) -> None:
+        """The same for something that is taken as it is, or mended, and may not be meant."""
+        warnings.warn(f"{self._place(row)}: {what}.", Notice, stacklevel=2)
+
+    def _place(self, row: int | None) -> str:
+        return f"{self.where}, column '{self.name}'" + ("" if row is None else f", data row {row + 1}")
 
     def require_values(self, do: str) -> None:
         """Every row holds something."""

@@ -19,6 +19,8 @@ from keat.events.ids import IdMap
 Ids = npt.NDArray[np.int32]
 DO = "ids must be whole numbers or text, so cast them to int or string"
 FILL = "every event needs its two nodes, so fill in the id or drop the row"
+# What programs write where there is nothing.
+MISSING = ("NULL", "null", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "None", "<NA>", "\\N")
 BLOCK = 1 << 16  # rows at a time, so that what is looked at stays in the cache
 PIECE = 1 << 22  # rows of text hashed by one thread
 
@@ -135,6 +137,14 @@ def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:
     if (blank := pc.index(labels, "").as_py()) >= 0:
         row, position = divmod(int(first[order[blank]]), len(columns))
         raise columns[position].error("the value is missing", do=FILL, row=row)
+    odd = pc.is_in(labels, value_set=pa.array(MISSING, labels.type)).to_numpy(zero_copy_only=False)
+    for place in np.flatnonzero(odd):
+        row, position = divmod(int(first[order[place]]), len(columns))
+        columns[position].notice(
+            f"the id '{labels[int(place)]}' looks like a missing value and is a node like any other; "
+            "drop such rows if it is none",
+            row,
+        )
     ranks = np.split(rank[joined.indices.to_numpy()], np.cumsum([len(part) for part in seen[:-1]]))
     dense = [piece_rank[codes] for piece_rank, (codes, _) in zip(ranks, hashed, strict=True)]
     per_column = len(pieces) // len(columns)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keat.disk import is_file, map_array
 from keat.errors import InputError
 from keat.events.columns import Column, is_text, to_numpy
 
@@ -38,11 +39,11 @@ def read_features(columns: Sequence[Column]) -> Matrix:
 
 def map_features(path: Path, num_events: int) -> Matrix:
     """A ``.npy`` matrix with one row an event, left on disk where it is float32 already."""
+    if not is_file(path):
+        raise InputError(f"The feature file {path} does not exist; check the path.")
     try:
-        stored = np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-    except FileNotFoundError:
-        raise InputError(f"The feature file {path} does not exist; check the path.") from None
-    except (OSError, ValueError, EOFError) as error:
+        stored = map_array(path)
+    except ValueError as error:
         raise InputError(
             f"{path} is not a readable .npy file ({error}); write it with numpy.save."
         ) from error

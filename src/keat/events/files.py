@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
+from keat.disk import look_at, reason_of
 from keat.errors import InputError
 from keat.events.columns import Column
 
@@ -69,17 +70,25 @@ def open_file(path: Path) -> Source:
 
 
 def _require_file(path: Path) -> None:
-    try:
-        size = path.stat().st_size
-    except FileNotFoundError:
-        siblings = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = difflib.get_close_matches(path.name, siblings, n=1)
-        hint = f"did you mean '{path.parent / near[0]}'?" if near else "check the path."
-        raise InputError(f"The file {path} does not exist; {hint}") from None
-    except OSError as error:
-        raise InputError(f"Cannot read {path} ({error.strerror}); check the path and its rights.") from error
-    if size == 0:
+    kind = look_at(path)
+    if kind == "folder":
+        raise InputError(f"{path} is a folder; give a file.")
+    if kind is None:
+        raise InputError(f"The file {path} does not exist; {_nearest(path)}")
+    if path.stat().st_size == 0:
         raise InputError(f"The file {path} is empty (0 bytes); write or download it again.")
+
+
+def _nearest(path: Path) -> str:
+    try:
+        if path.is_symlink():
+            return "it is a link to something that is gone."
+        if look_at(path.parent) == "file":
+            return f"{path.parent} is a file and no folder."
+        near = difflib.get_close_matches(path.name, [file.name for file in path.parent.iterdir()], n=1)
+    except OSError:  # the folder is not there either, or cannot be listed
+        near = []
+    return f"did you mean '{path.parent / near[0]}'?" if near else "check the path."
 
 
 def _open_csv(path: Path, delimiter: str) -> Source:
@@ -175,7 +184,9 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
     """Whatever Arrow finds wrong with a file becomes one sentence."""
     try:
         yield
-    except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error) as error:
+    except PermissionError as error:
+        raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
+    except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error, UnicodeError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason):
             row, expected, got = map(int, ragged.groups())

@@ -12,9 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from keat.disk import is_file, reason_of
 from keat.errors import InputError
+from keat.events.columns import is_text
 
 Side = Literal["src", "dst"]
+Dense = npt.NDArray[np.int32]
+BLANKS = " \t"  # around an id in a text file, where they are no part of it
+WHOLE_NUMBER = "^(0|-?[1-9][0-9]*)$"
 
 
 class IdMap:
@@ -76,21 +81,51 @@ class IdMap:
             return None
         return "src" if index < self.boundary else "dst"
 
-    def index(
-        self, labels: Sequence[Any] | npt.NDArray[Any], *, side: Side | None = None
-    ) -> npt.NDArray[np.int32]:
+    def index(self, labels: Sequence[Any] | npt.NDArray[Any], *, side: Side | None = None) -> Dense:
         """Dense ids of ``labels``; an unknown label is an error that names it."""
-        start, stop = self._range(side)
         try:
             wanted = pa.array(labels).cast(pa.int64() if self.labels is None else self.labels.type)
         except pa.ArrowException as error:
             raise InputError(f"The nodes of this stream are whole numbers ({error}).") from error
+        return self._known(self._find(wanted, side), labels)
+
+    def index_written(
+        self, labels: Sequence[str | int], *, side: Side | None = None
+    ) -> npt.NDArray[np.int32]:
+        """Dense ids of labels as they are written in a text file or on a command line.
+
+        What is text in the stream is looked for as it is written, or else without blanks around it. What is a
+        whole number is written like one: 7 is not written ``007``, ``7.0`` or ``7e0``.
+        """
+        try:
+            written = pa.array([str(label) for label in labels], pa.large_string())
+        except UnicodeEncodeError as error:  # half a letter, which no file can hold
+            raise InputError(f"Node {error.object!r} does not occur in this stream; check it.") from error
+        trimmed = pc.ascii_trim(written, BLANKS)
+        if self.labels is not None and not pa.types.is_integer(self.labels.type):
+            found = self._find(written, side)
+            return self._known(np.where(found < 0, self._find(trimmed, side), found), labels)
+        odd = pc.index(pc.match_substring_regex(trimmed, WHOLE_NUMBER), False).as_py()
+        if odd >= 0:
+            raise InputError(
+                f"The nodes of this stream are whole numbers, written like 7 or 42; '{labels[odd]}' is not."
+            )
+        fits = [len(text) <= 20 and -(1 << 63) <= int(text) < 1 << 63 for text in trimmed.to_pylist()]
+        self._known(np.array(fits, dtype=np.int64) - 1, labels)  # what does not fit is nobody's id
+        return self._known(self._find(trimmed.cast(pa.int64()), side), labels)
+
+    def _find(self, wanted: pa.Array, side: Side | None) -> npt.NDArray[np.int64]:
+        """Dense ids of labels of the right type, -1 for those that are nobody's."""
+        start, stop = self._range(side)
         if self.labels is None:
-            found = wanted.to_numpy(zero_copy_only=False)
-            found = np.where((found >= start) & (found < stop), found, -1)
-        else:
-            position = pc.index_in(wanted, value_set=self.labels.slice(start, stop - start))
-            found = pc.fill_null(pc.add(position, start), -1).to_numpy()
+            numbers = wanted.to_numpy(zero_copy_only=False)
+            return np.where((numbers >= start) & (numbers < stop), numbers, -1)
+        position = pc.index_in(wanted, value_set=self.labels.slice(start, stop - start))
+        found: npt.NDArray[np.int64] = pc.fill_null(pc.add(position.cast(pa.int64()), start), -1).to_numpy()
+        return found
+
+    @staticmethod
+    def _known(found: npt.NDArray[np.int64], labels: Sequence[Any] | npt.NDArray[Any]) -> Dense:
         if np.any(found < 0):
             unknown = labels[int(np.argmax(found < 0))]
             raise InputError(f"Node '{unknown}' does not occur in this stream; check the spelling.")
@@ -115,6 +150,38 @@ class IdMap:
 
     @classmethod
     def load(cls, path: Path) -> IdMap:
-        table = pq.read_table(path)
-        boundary = (table.schema.metadata or {}).get(b"keat.boundary")
-        return cls(table["label"].combine_chunks(), boundary=None if boundary is None else int(boundary))
+        """Read what `save` wrote; each label is somebody's alone, or the file is damaged."""
+        if not is_file(path):
+            raise InputError(f"{path}, the file of the ids, is missing; make what it belongs to again.")
+        try:
+            with pq.ParquetFile(path) as file:  # not read_table, which takes a folder "a=b" for a column
+                table = file.read()
+            boundary = (table.schema.metadata or {}).get(b"keat.boundary")
+            read = cls(_labels_in(table), boundary=None if boundary is None else int(boundary))
+            read._require_one_each()
+        except PermissionError as error:
+            raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
+        except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+            raise InputError(
+                f"{path} is damaged: {reason_of(error)}; make it again from the data."
+            ) from error
+        return read
+
+    def _require_one_each(self) -> None:
+        if self.boundary is not None and not 0 <= self.boundary <= self.size:
+            raise ValueError(f"{self.boundary} of {self.size} are said to be sources")
+        cut = self.boundary or 0
+        for kind in (self._materialized()[:cut], self._materialized()[cut:]):
+            if pc.count_distinct(kind, mode="all").as_py() < len(kind):
+                raise ValueError("an id is there twice")
+
+
+def _labels_in(table: pa.Table) -> pa.Array:
+    if table.column_names != ["label"]:
+        raise ValueError("it needs one column, 'label'")
+    labels = table["label"].combine_chunks()
+    if not (pa.types.is_integer(labels.type) or is_text(labels.type)):
+        raise ValueError(f"they are {labels.type}, neither whole numbers nor text")
+    if labels.null_count:
+        raise ValueError("one is missing")
+    return labels

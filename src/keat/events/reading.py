@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from keat.disk import expanded, look_at
 from keat.errors import InputError
 from keat.events.columns import Column
 from keat.events.csv_ids import typed_ids
@@ -56,20 +57,23 @@ def read_events(
       Float times with fractions become whole numbers of a finer unit, with a notice.
     - ``bipartite``: sources and destinations are different kinds of node even where ids coincide.
 
-    Ids are integers or strings. In CSV they are integers if all ids of both columns are, so ``007`` is 7;
-    as soon as one is not, or does not fit 64 bits, all of them stay as they are written.
+    Ids are integers or strings. In CSV they are integers if all ids of both columns are written as such;
+    as soon as one is not, has leading zeros (``007``) or does not fit 64 bits, all are text as it is written,
+    but for blanks around them.
     """
     if unit is not None:
         require_unit(unit)
     if isinstance(source, str | Path):
         if source == "":
             raise InputError("The path of the events is empty; give a file or a folder.")
-        path = Path(source).expanduser()
-        if path.is_dir():
+        path = expanded(source)
+        if look_at(path) == "folder":
             require_saved(path)
             if bipartite or any(option is not None for option in (src, dst, time, features, label, unit)):
                 raise InputError(f"{path} is a saved stream, whose columns are settled; give only its path.")
             stream = EventStream.open(path)
+            if len(stream) == 0:
+                raise InputError(f"{path} is a saved stream without events; give one with at least one.")
             return stream if name is None else replace(stream, name=name)
         opened = open_file(path)
     else:
@@ -85,7 +89,7 @@ def read_events(
     times, unit = read_time(column["time"], unit)
     sides = column["src"], column["dst"]
     dense_src, dense_dst, ids = dense_ids(
-        *typed_ids(*sides) if opened.untyped else sides, bipartite=bipartite
+        *typed_ids(*sides, bipartite=bipartite) if opened.untyped else sides, bipartite=bipartite
     )
     if matrix_path is not None:
         matrix = map_features(matrix_path, len(times))
@@ -112,7 +116,7 @@ def _feature_source(features: str | Path | Sequence[str] | None) -> tuple[Path |
     if features is None:
         return None, []
     if isinstance(features, Path) or (isinstance(features, str) and features.endswith(".npy")):
-        return Path(features).expanduser(), []
+        return expanded(features), []
     return None, [features] if isinstance(features, str) else list(features)
 
 

@@ -1,6 +1,7 @@
 """The columnar folder of a saved stream: one ``.npy`` file a column, mapped into memory when opened.
 
-A folder is written beside its place and then moved there, so it is there as a whole or not at all.
+A folder is written beside its place and then moved there, so it is there as a whole or not at all. What is
+opened is checked first, in one pass over the columns: it may come from anywhere.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from keat.disk import is_file, look_at, map_array, reason_of
 from keat.errors import CacheError, InputError
+from keat.events.checking import wrong_columns, wrong_description
 from keat.events.ids import IdMap
 
 FORMAT = 1  # raise it when the layout changes
@@ -31,43 +33,65 @@ def save_folder(folder: Path, columns: Columns, ids: IdMap, meta: Mapping[str, A
     with new_folder(folder) as unfinished:
         for name, array in columns.items():
             np.save(unfinished / f"{name}.npy", array, allow_pickle=False)
-        if ids.labels is not None or ids.boundary is not None:
+        named = ids.labels is not None or ids.boundary is not None
+        if named:
             ids.save(unfinished / IDS)
-        about = {"format": FORMAT, **meta, "columns": sorted(columns)}
+        about = {"format": FORMAT, **meta, "columns": sorted(columns), "ids": named}
         (unfinished / META).write_text(json.dumps(about, indent=1))
 
 
 def require_saved(folder: Path) -> None:
     """``folder`` is one that `save_folder` wrote, whole or not."""
-    if not folder.is_dir():
+    if look_at(folder) != "folder":
         raise InputError(f"There is no folder {folder}; give one written by EventStream.save.")
-    if not (folder / META).exists():
-        raise InputError(
-            f"{folder} is a folder, but not one written by EventStream.save; give a file or such a folder."
-        )
+    if look_at(folder / META) is not None:
+        return
+    if look_at(folder / "run.json") is not None:
+        raise InputError(f"{folder} is a run, made by keat train, and not a dataset; give the data instead.")
+    raise InputError(
+        f"{folder} is a folder, but not one written by EventStream.save; give a file or such a folder."
+    )
 
 
 def open_folder(folder: Path) -> tuple[Columns, IdMap, dict[str, Any]]:
+    """The columns, ids and description of a saved stream, each checked: what is damaged is said."""
     require_saved(folder)
+    meta = _description(folder)
     try:
-        meta: dict[str, Any] = json.loads((folder / META).read_text())
-        if meta["format"] != FORMAT:
-            raise InputError(
-                f"{folder} was written by another version of keat (format {meta['format']}, "
-                f"this one reads {FORMAT}); delete it and load the data again."
-            )
-        columns = {
-            # the view drops numpy's memmap type, which makes every slice slower, and stays mapped
-            name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False).view(np.ndarray)
-            for name in meta["columns"]
-        }
-        has_ids = (folder / IDS).exists()
-        ids = IdMap.load(folder / IDS) if has_ids else IdMap.identity(meta["num_nodes"])
-    except (OSError, ValueError, KeyError, TypeError, EOFError, pa.ArrowException) as error:
-        raise InputError(
-            f"{folder} is not a complete keat stream ({error}); delete it and load the data again."
-        ) from error
+        columns = {name: map_array(folder / f"{name}.npy") for name in meta["columns"]}
+        named = look_at(folder / IDS) is not None if "ids" not in meta else meta["ids"]
+        ids = IdMap.load(folder / IDS) if named else IdMap.identity(meta["num_nodes"])
+    except ValueError as error:
+        raise damaged(folder, str(error)) from error
+    if problem := wrong_columns(columns, meta["num_nodes"], ids):
+        raise damaged(folder, problem)
     return columns, ids, meta
+
+
+def damaged(folder: Path, problem: str) -> InputError:
+    return InputError(f"The saved stream {folder} is damaged: {problem}; delete it and load the data again.")
+
+
+def _description(folder: Path) -> dict[str, Any]:
+    path = folder / META
+    if not is_file(path):
+        raise damaged(folder, f"{META} is not a file")
+    try:
+        about = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
+    except (ValueError, RecursionError) as error:
+        raise damaged(folder, f"{META} is not JSON ({reason_of(error)})") from error
+    if not isinstance(about, dict) or type(about.get("format")) is not int:
+        raise damaged(folder, f"{META} does not describe a stream")
+    if about["format"] != FORMAT:
+        raise InputError(
+            f"{folder} was written by another version of keat (format {about['format']}, "
+            f"this one reads {FORMAT}); delete it and load the data again."
+        )
+    if problem := wrong_description(about):
+        raise damaged(folder, problem)
+    return about
 
 
 @contextmanager

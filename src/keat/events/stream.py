@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.errors import InputError, Notice
+from keat.events.checking import CLASSES, NODE_LABEL_PARTS, wrong_event_labels, wrong_node_labels
 from keat.events.feature_columns import first_not_finite
 from keat.events.ids import IdMap
 from keat.events.node_labels import NodeLabels, read_only
-from keat.events.saving import open_folder, save_folder
+from keat.events.saving import damaged, open_folder, save_folder
 from keat.events.units import TimeUnit, require_unit
-
-NODE_LABEL_PARTS = ("t", "node", "indptr", "classes", "weights")
-CLASSES = ("num_classes", "first_class")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,6 +136,10 @@ class EventStream:
             )
         if ids is not None and len(ids) != num_nodes:
             raise InputError(f"'ids' of {name} has {len(ids)} labels but there are {num_nodes} nodes.")
+        if label_array is not None and (problem := wrong_event_labels(label_array)):
+            raise InputError(f"The labels of {name} are not sound: {problem}.")
+        if node_labels is not None and (problem := wrong_node_labels(node_labels, num_nodes)):
+            raise InputError(f"The node labels of {name} are not sound: {problem}.")
         unsorted = cls(
             src=checked["src"].astype(np.int32, copy=False),
             dst=checked["dst"].astype(np.int32, copy=False),
@@ -194,22 +196,24 @@ class EventStream:
 
     @classmethod
     def open(cls, folder: str | Path) -> EventStream:
-        """Open a saved stream; columns are memory-mapped, so this takes milliseconds at any size."""
-        columns, ids, meta = open_folder(Path(folder))
+        """Open a saved stream. Columns are checked in one pass and stay mapped from disk."""
+        folder = Path(folder)
+        columns, ids, meta = open_folder(folder)
         parts: dict[str, Any] = {
             part: columns.pop(f"node_labels_{part}")
             for part in NODE_LABEL_PARTS
             if f"node_labels_{part}" in columns
         }
-        try:
-            classes = {name: meta[name] for name in CLASSES if name in meta}
-            labels = NodeLabels(**parts, **classes) if parts else None
-            fields: dict[str, Any] = {key: meta[key] for key in ("name", "unit", "num_nodes", "offset")}
-            return cls(**fields | columns, ids=ids, node_labels=labels)
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"{folder} is not a sound keat stream ({error}); delete it and load the data again."
-            ) from error
+        labels = None
+        if parts:
+            try:
+                labels = NodeLabels(**parts, **{name: meta[name] for name in CLASSES})
+            except ValueError as error:
+                raise damaged(folder, str(error)) from error
+            if problem := wrong_node_labels(labels, meta["num_nodes"]):
+                raise damaged(folder, problem)
+        fields: dict[str, Any] = {key: meta[key] for key in ("name", "unit", "num_nodes", "offset")}
+        return cls(**fields | columns, ids=ids, node_labels=labels)
 
 
 def _counts(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[np.integer]:

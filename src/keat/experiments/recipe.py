@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from keat.disk import is_file, reason_of
 from keat.errors import InputError, unknown_name
 from keat.experiments.graph_job import GRAPH_LABEL, GraphJob
 from keat.experiments.job import Job
+from keat.experiments.recipe_checking import BEST_HEURISTIC, require_sound
 from keat.experiments.sources import source_with
 from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import ARCHITECTURES
 
-BEST_HEURISTIC = "best heuristic"  # on a dataset: by its validation split
+__all__ = ["BEST_HEURISTIC", "Arm", "Recipe", "load_recipe", "recipe_names"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,16 @@ class Recipe:
 
 
 def load_recipe(name: str) -> Recipe:
-    """A recipe that comes with keat, or the file of one's own."""
+    """A recipe that comes with keat, or the file of one's own. What cannot be run is refused here."""
     if name.endswith(".toml"):
         path = Path(name)
+        if not is_file(path):
+            raise InputError(f"There is no recipe {name}; give a .toml file, or one of keat reproduce list.")
         try:
-            return _read(path.stem, path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"{name} cannot be read ({error.strerror}).") from error
+            text = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{name} cannot be read ({reason_of(error)}).") from error
+        return _read(path.stem, text)
     if name not in recipe_names():
         raise unknown_name("table or figure", name, recipe_names())
     return _read(name, (_folder() / f"{name}.toml").read_text(encoding="utf-8"))
@@ -112,25 +117,52 @@ def _folder() -> Any:
 def _read(name: str, text: str) -> Recipe:
     try:
         content = tomllib.loads(text)
-        if "like" in content:
-            return _like(load_recipe(content.pop("like")), name, content)
-        arms = tuple(Arm(**_as_tuples(arm)) for arm in content.pop("arms"))
-        return Recipe(name=name, arms=arms, **_as_tuples(content))
-    except (tomllib.TOMLDecodeError, TypeError, KeyError) as error:
+        arms = content.pop("arms", [])
+        if not isinstance(arms, list):
+            raise InputError(f"The recipe {name} has no list of arms.")
+        recipe = _like(name, arms, content) if "like" in content else _alone(name, arms, content)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(
             f"The recipe {name} is not one ({error}); see docs/reproduce.md for the form."
         ) from error
+    require_sound(recipe)
+    return recipe
 
 
-def _like(other: Recipe, name: str, content: dict[str, Any]) -> Recipe:
+def _alone(name: str, arms: list[Any], content: dict[str, Any]) -> Recipe:
+    for arm in arms:
+        _require_entries(f"an arm of the recipe {name}", arm, Arm)
+    _require_entries(f"the recipe {name}", {"name": name, "arms": arms, **content}, Recipe)
+    return Recipe(name=name, arms=tuple(Arm(**_as_tuples(arm)) for arm in arms), **_as_tuples(content))
+
+
+def _like(name: str, labels: list[Any], content: dict[str, Any]) -> Recipe:
     """Another view of the same runs: some arms of a recipe, trained and scored as there."""
+    other = load_recipe(str(content.pop("like")))
     arms = {arm.label: arm for arm in other.arms}
-    labels = content.pop("arms")
+    for label in labels:
+        if label not in arms:
+            raise unknown_name(f"arm of {other.name}", str(label), arms)
     chosen = [replace(arms[label], published={}) for label in labels]
     alone = [arm if arm.against in labels else replace(arm, against=None) for arm in chosen]
+    whole = {entry.name: getattr(other, entry.name) for entry in fields(other)} | content
+    _require_entries(f"the recipe {name}", whole, Recipe)
     return replace(other, name=name, arms=tuple(alone), published_by="", **_as_tuples(content))
 
 
+def _require_entries(what: str, content: Any, kind: type[Arm] | type[Recipe]) -> None:
+    """What has to be there is there, and nothing that nobody would read."""
+    known = {entry.name: entry for entry in fields(kind)}
+    if not isinstance(content, dict):
+        raise InputError(f"In {what}, {content!r} is no table; see docs/reproduce.md for the form.")
+    for name in content:
+        if name not in known:
+            raise unknown_name(f"entry of {what}", name, known)
+    for name, entry in known.items():
+        if name not in content and entry.default is MISSING and entry.default_factory is MISSING:
+            raise InputError(f"There is no '{name}' in {what}; see docs/reproduce.md for the form.")
+
+
 def _as_tuples(content: dict[str, Any]) -> dict[str, Any]:
-    lists = [key for key in ("datasets", "refresh", "also") if isinstance(content.get(key), Sequence)]
+    lists = [key for key in ("datasets", "refresh", "also") if isinstance(content.get(key), list)]
     return content | {key: tuple(content[key]) for key in lists}

@@ -40,6 +40,7 @@ class Reproduced:
 def recipe_report(found: Reproduced, path: Path, command: str = "") -> Path:
     """A table or figure of trained runs, for every dataset at hand."""
     recipe, tables, results = found.recipe, found.tables, found.results
+    seconds = sum(line.get("seconds", 0) for _, line in results)
     report = Report(
         title=recipe.title,
         eyebrow=f"keat reproduce {recipe.name}" + (f" · {recipe.paper} in the paper" if recipe.paper else ""),
@@ -48,7 +49,7 @@ def recipe_report(found: Reproduced, path: Path, command: str = "") -> Path:
             (str(len(results)), "runs, each in the ledger"),
             (str(max(job.seed for job, _ in results)), "seeds a model"),
             (str(len(tables)), f"dataset{'s' * (len(tables) > 1)}: {', '.join(t['data'] for t in tables)}"),
-            (humanize(max(sum(line["seconds"] for _, line in results), 1), "s"), "of one thread in all"),
+            (humanize(max(seconds, 1), "s"), "of one thread in all"),
         ],
         story=_verdict(tables),
         sections=present(

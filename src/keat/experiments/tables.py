@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from keat.errors import InputError
 from keat.experiments.job import Job
 from keat.experiments.published import Published, published
 from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe
@@ -112,11 +113,13 @@ def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequenc
         "model": arm.model,
         "heuristic": arm.is_heuristic,
         "seeds": len(lines),
-        "val": str(spread([line["val"][recipe.metric] for line in lines.values()])),
+        "val": str(spread([_metric(line, line["val"], recipe.metric) for line in lines.values()])),
         "test": str(spread(list(values.values()))),
         "values": values,
         "by_refresh": {
-            refresh: str(spread([line["test"][refresh][recipe.metric] for line in lines.values()]))
+            refresh: str(
+                spread([_metric(line, line["test"][refresh], recipe.metric) for line in lines.values()])
+            )
             for refresh in refreshes
             if all(refresh in line["test"] for line in lines.values())
         },
@@ -160,7 +163,7 @@ def _compared_with(recipe: Recipe, arm: Arm, results: Lines) -> Arm | None:
     if arm.against != BEST_HEURISTIC:
         return next((other for other in recipe.arms if other.label == arm.against), None)
     heuristics = [
-        (line["val"][recipe.metric], other.label, other)
+        (_metric(line, line["val"], recipe.metric), other.label, other)
         for other in recipe.arms
         if other.is_heuristic
         for line in lines_of(recipe, other, results).values()
@@ -193,4 +196,10 @@ def _is_of(recipe: Recipe, arm: Arm, job: Job) -> bool:
 
 
 def _test(line: dict[str, Any], metric: str) -> float:
-    return float(next(iter(line["test"].values()))[metric])
+    return _metric(line, next(iter(line["test"].values())), metric)
+
+
+def _metric(line: dict[str, Any], metrics: Mapping[str, float], metric: str) -> float:
+    if metric not in metrics:
+        raise InputError(f"The line {line['key']} of the ledger has no {metric}; delete it and run it again.")
+    return float(metrics[metric])

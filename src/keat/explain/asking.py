@@ -87,12 +87,7 @@ class Asker:
 
     def index(self, node: Any, side: Side) -> int:
         """Dense id of what the user typed; a number typed on the command line arrives as text."""
-        kind = type(self.ids.label(0))
-        try:
-            wanted = [kind(node)]
-        except ValueError:
-            raise InputError(f"Nodes of this run are numbers, but '{node}' is not one.") from None
-        return int(self.ids.index(wanted, side=side if self.ids.boundary is not None else None)[0])
+        return int(self.ids.index_written([node], side=side)[0])
 
     @property
     def refresh(self) -> int:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyarrow.csv import ConvertOptions, ReadOptions, read_csv
 
 from keat.datasets.loading import Dataset
+from keat.disk import is_file, reason_of
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, NodeLabels
 from keat.events.units import SECONDS_PER, TimeUnit
@@ -151,12 +152,14 @@ def label_events_by_file(data: Dataset, file: Path, *, positive: float = 1.0, en
     ``positive`` is the one to find, any other is not."""
     if end not in ENDS:
         raise unknown_name("end of an event", end, ENDS)
+    if not is_file(file):
+        raise InputError(f"There is no file {file}; give a CSV of two columns, node and label.")
     try:
         options = ConvertOptions(column_types={"node": pa.string(), "label": pa.string()})
         table = read_csv(file, ReadOptions(column_names=["node", "label"]), convert_options=options)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
-            f"{file} cannot be read as a CSV of two columns, node and label ({error})."
+            f"{file} cannot be read as a CSV of two columns, node and label ({reason_of(error)})."
         ) from error
     nodes, labels = table["node"].to_pylist(), table["label"].to_pylist()
     if labels and _number(labels[0]) is None:
@@ -165,8 +168,7 @@ def label_events_by_file(data: Dataset, file: Path, *, positive: float = 1.0, en
     if not values or None in values:
         row = values.index(None) if values else 0
         raise InputError(f"{file} needs a numeric label for every node, but data row {row + 1} has none.")
-    ids = data.stream.ids
-    node = ids.index(nodes, side=end if ids.boundary is not None else None)
+    node = data.stream.ids.index_written(nodes, side=end)
     wanted = np.array(values) == positive
     if wanted.all() or not wanted.any():
         raise InputError(

@@ -14,8 +14,10 @@ import numpy.typing as npt
 
 from keat.datasets.cache import negative_file, raw_folder
 from keat.datasets.folder import data_folder, writing
+from keat.datasets.kept_negatives import LENGTHS, MATRIX, discard, open_negatives
 from keat.datasets.loading import Dataset
 from keat.datasets.official_negatives import load_official_negatives
+from keat.disk import look_at
 from keat.errors import CacheError, InputError, Notice, unknown_name
 from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
@@ -184,7 +186,9 @@ def _official(
             f"The official negatives of {dataset.name} are not here; put {missing}, which is in its "
             f"download, into {raw_folder(dataset.name)}."
         )
-    rows = load_official_negatives(path, part.src, part.dst, part.t, trust_pickle=trust_pickle)
+    rows = load_official_negatives(
+        path, part.src, part.dst, part.t, num_nodes=part.num_nodes, trust_pickle=trust_pickle
+    )
     return OwnCandidates(part, *rows)
 
 
@@ -209,21 +213,36 @@ def _sampled(
     # of which data; a folder is moved in whole, so that two processes cannot disturb each other.
     home = data_folder() / dataset.name / "negatives"
     folder = home / f"{split}-{strategy}-{number}-seed{seed}-{_digest(dataset.train, part, catalogue)}"
-    if not folder.is_dir():
-        try:
-            with writing(home):
-                home.mkdir(parents=True, exist_ok=True)
-                with tempfile.TemporaryDirectory(dir=home) as scratch:
-                    made = Path(scratch) / "made"
-                    made.mkdir()
-                    np.save(made / "lengths.npy", draw(made / "negatives.npy").lengths)
-                    with contextlib.suppress(OSError):  # another process was quicker
-                        made.rename(folder)
-        except CacheError as error:
-            warnings.warn(f"{error} Negatives are kept in memory instead.", Notice, stacklevel=4)
-            return draw()
-    matrix, lengths = (np.load(folder / f"{file}.npy", mmap_mode="r") for file in ("negatives", "lengths"))
-    return OwnCandidates(part, matrix, lengths)
+    if (kept := _kept(folder, part)) is not None:
+        return kept
+    try:
+        with writing(home):
+            home.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=home) as scratch:
+                made = Path(scratch) / "made"
+                made.mkdir()
+                np.save(made / LENGTHS, draw(made / MATRIX).lengths)
+                with contextlib.suppress(OSError):  # another process was quicker
+                    made.rename(folder)
+    except CacheError as error:
+        warnings.warn(f"{error} Negatives are kept in memory instead.", Notice, stacklevel=4)
+        return draw()
+    made_now = _kept(folder, part)
+    return made_now if made_now is not None else draw()
+
+
+def _kept(folder: Path, part: EventStream) -> OwnCandidates | None:
+    """Negatives drawn before; what is damaged is taken away, to be drawn again."""
+    if look_at(folder) is None:
+        return None
+    try:
+        return OwnCandidates(part, *open_negatives(folder, len(part), part.num_nodes))
+    except ValueError as error:
+        warnings.warn(
+            f"The negatives in {folder} are damaged ({error}) and are drawn again.", Notice, stacklevel=5
+        )
+        discard(folder)
+        return None
 
 
 def _digest(train: EventStream, part: EventStream, catalogue: npt.NDArray[np.int32]) -> str:

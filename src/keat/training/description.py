@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keat.disk import is_file, look_at
 from keat.errors import InputError, KeatError
 from keat.events import IdMap
 from keat.events.units import TICK, UNITS
@@ -75,12 +77,11 @@ WHERE_PRESENT: dict[str, Test] = {
 
 def read_description(folder: Path) -> dict[str, Any]:
     """What a run is; a clear error where the folder is not one."""
+    require_run(folder)
     path = folder / DESCRIPTION
     try:
         with reading(path):
             description = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise InputError(f"{folder} is not a keat run: it has no {DESCRIPTION}.") from error
     except (ValueError, RecursionError) as error:
         raise damaged(folder, f"{DESCRIPTION} cannot be read ({error})") from error
     if not isinstance(description, dict):
@@ -98,6 +99,19 @@ def read_description(folder: Path) -> dict[str, Any]:
     if "num_nodes" in description:  # a run of before there were clocks measured in the ticks of its stream
         description["config"].setdefault("clock", "s" if description["unit"] == "s" else TICK)
     return description
+
+
+def require_run(folder: Path) -> None:
+    """There is a run, and nothing that was taken for one by mistake."""
+    if look_at(folder) == "file":
+        raise InputError(f"{folder} is a file, and a run is a folder made by keat train; give that folder.")
+    if look_at(folder / "stream.json") is not None:
+        raise InputError(f"{folder} is a saved stream and not a run; give the folder made by keat train.")
+    if not is_file(folder / DESCRIPTION):
+        raise InputError(
+            f"{folder} is not a keat run: it has no {DESCRIPTION}; make one with keat train --out "
+            f"{shlex.quote(str(folder))}."
+        )
 
 
 def read_stream_description(folder: Path) -> dict[str, Any]:

@@ -42,16 +42,13 @@ def score_events(model: NodeHead, ids: IdMap, file: Path, now: int) -> list[dict
             f"{file} needs source, destination, time and then the {model.feature_dim} features an event of "
             f"this run has; it has {table.num_columns} columns."
         )
-    queries = EventQueries(
-        dense_ids(ids, source, "src"),
-        askable_times(times, model.last_time(), file),
-        dense_ids(ids, destination, "dst"),
-        numbers_of(table, range(3, 3 + model.feature_dim), file),
-    )
-    scores = model.score(queries)[:, 0].tolist()
+    src, dst = dense_ids(ids, source, "src"), dense_ids(ids, destination, "dst")
+    asked = askable_times(times, model.last_time(), file)
+    features = numbers_of(table, range(3, 3 + model.feature_dim), file)
+    scores = model.score(EventQueries(src, asked, dst, features))[:, 0].tolist()
     return answered(
         [
-            {"source": u, "destination": v, "time": t, "score": s}
-            for u, v, t, s in zip(source, destination, times, scores, strict=True)
+            {"source": ids.label(u), "destination": ids.label(v), "time": t, "score": s}
+            for u, v, t, s in zip(src.tolist(), dst.tolist(), times, scores, strict=True)
         ]
     )

@@ -10,9 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
-from pyarrow.csv import read_csv
+from pyarrow.csv import ConvertOptions, open_csv, read_csv
 
-from keat.errors import CacheError, InputError
+from keat.disk import is_file, new_file, reason_of
+from keat.errors import InputError
 from keat.events import IdMap
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.training.asked import answered, askable_times
@@ -38,31 +39,36 @@ def top_destinations(
 def score_pairs(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
     """The logit of every pair in a CSV with columns source, destination and optionally time."""
     _, source, destination, times = read_pairs(file, now)
-    queries = Queries(
-        dense_ids(ids, source, "src"),
-        askable_times(times, model.last_time(), file),
-        dense_ids(ids, destination, "dst")[:, None],
-    )
-    scores = model.score(queries)[:, 0].tolist()
+    src, dst = dense_ids(ids, source, "src"), dense_ids(ids, destination, "dst")
+    asked = askable_times(times, model.last_time(), file)
+    scores = model.score(Queries(src, asked, dst[:, None]))[:, 0].tolist()
     return answered(
         [
-            {"source": u, "destination": v, "time": t, "score": s}
-            for u, v, t, s in zip(source, destination, times, scores, strict=True)
+            {"source": ids.label(u), "destination": ids.label(v), "time": t, "score": s}
+            for u, v, t, s in zip(src.tolist(), dst.tolist(), times, scores, strict=True)
         ]
     )
 
 
 def read_pairs(file: Path, now: int) -> tuple[pa.Table, list[Any], list[Any], list[Any]]:
-    """A CSV of pairs: the table, its sources and destinations, and its times or ``now``."""
+    """A CSV of pairs: the table, its sources and destinations, and its times or ``now``. Ids are text here,
+    as they are written: whether 007 is a number is for the run to say."""
+    if not is_file(file):
+        raise InputError(f"There is no file {file}; give a CSV with one pair a row.")
     try:
-        table = read_csv(file)
+        names = open_csv(file).schema.names
+        as_written = ConvertOptions(column_types=dict.fromkeys(names[:2], pa.string()))
+        table = read_csv(file, convert_options=as_written)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
-            f"{file} cannot be read as CSV ({error}); give it a header and one pair a row."
+            f"{file} cannot be read as CSV ({reason_of(error)}); give it a header and one pair a row."
         ) from error
     if table.num_columns < 2:
         raise InputError(f"{file} needs two columns, source and destination, and may have a third, the time.")
     source, destination = (table.column(i).to_pylist() for i in (0, 1))
+    for column, side in ((source, "source"), (destination, "destination")):
+        if "" in column:
+            raise InputError(f"{file}, data row {column.index('') + 1}: the {side} is missing; fill it in.")
     times = table.column(2).to_pylist() if table.num_columns > 2 else [now] * table.num_rows
     return table, source, destination, times
 
@@ -75,18 +81,11 @@ def write_embeddings(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) 
     matrix = torch.cat(pieces).numpy()
     vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
     labels = pa.array([str(ids.label(node)) for node in range(len(ids))])
-    try:
-        pq.write_table(pa.table({"node": labels, "embedding": vectors}), file)
-    except OSError as error:
-        raise CacheError(f"Cannot write {file} ({error}); choose another place.") from error
+    with new_file(file) as part:
+        pq.write_table(pa.table({"node": labels, "embedding": vectors}), part)
     return len(ids)
 
 
 def dense_ids(ids: IdMap, labels: list[Any], side: Literal["src", "dst"]) -> npt.NDArray[np.int32]:
-    """Dense ids of what the user typed; a number typed on the command line arrives as text."""
-    kind = type(ids.label(0))
-    try:
-        wanted = [kind(label) for label in labels]
-    except ValueError:
-        raise InputError(f"Nodes of this run are numbers, but '{labels[0]}' is not one.") from None
-    return ids.index(wanted, side=side) if ids.boundary is not None else ids.index(wanted)
+    """Dense ids of what the user typed or wrote into a file."""
+    return ids.index_written(labels, side=side)

@@ -12,6 +12,7 @@ import torch
 
 import keat
 from keat.datasets.loading import Dataset
+from keat.disk import look_at
 from keat.errors import InputError, KeatError, unknown_name
 from keat.events import IdMap
 from keat.events.fingerprint import fingerprint
@@ -188,7 +189,7 @@ def best_epoch(folder: Path) -> dict[str, Any]:
 
 def is_run(name: str) -> bool:
     """Whether a command's MODEL argument is the folder of a run."""
-    return (Path(name) / DESCRIPTION).exists()
+    return look_at(Path(name) / DESCRIPTION) is not None
 
 
 @contextmanager

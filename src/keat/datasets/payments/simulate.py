@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ from keat.errors import InputError
 from keat.events import EventStream
 
 FEATURES = ("log_amount", "chip", "contactless", "online", "basket_x", "basket_y")
+BYTES_AN_EVENT = 66  # at the height of it, sorting
 BLOCK = 1 << 16  # payments generated at a time, about: the arrays in flight stay in the cache
 
 
@@ -73,6 +75,7 @@ def simulate_payments_with_truth(
     merchants = max(60, round(3 * math.sqrt(max(events, 0)))) if merchants is None else merchants
     frauds = round(config.fraud_share * events) if fraud else 0
     genuine = events - frauds
+    _require_memory(events)
     _check(config, genuine, cardholders, merchants)
 
     rng = np.random.default_rng([seed, 0])
@@ -103,6 +106,24 @@ def simulate_payments_with_truth(
         name="payments",
     )
     return stream, PaymentsTruth(columns.cause, ring, (np.arange(merchants) % K).astype(np.int8))
+
+
+def _require_memory(events: int) -> None:
+    """Said at once: numpy would say it in its own words, or the system in none at all."""
+    most = memory() // BYTES_AN_EVENT
+    if events > most:
+        raise InputError(
+            f"{events:,} payments need {events * BYTES_AN_EVENT / 1e9:,.0f} GB of memory, and this machine "
+            f"has {memory() / 1e9:,.0f} GB; ask for at most {most:,}."
+        )
+
+
+def memory() -> int:
+    """Of this machine, in bytes; where it does not say, more than any has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on every system
+        return 1 << 42
 
 
 def _check(config: PaymentsConfig, genuine: int, cardholders: int, merchants: int) -> None:

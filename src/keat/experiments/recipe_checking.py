@@ -1,0 +1,149 @@
+"""A recipe is checked as a whole before anything is trained: a table that cannot be made costs no hour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+
+from keat.errors import InputError, KeatError, unknown_name
+from keat.events.units import clock_of
+from keat.experiments.graph_job import GRAPH_LABEL
+from keat.experiments.published import published
+from keat.experiments.sources import source_with
+from keat.models.gearsage import GEARSAGE_CONFIGS
+from keat.models.registry import ARCHITECTURES, LINK_MODELS, NODE_MODELS, assemble
+from keat.training.fit import FitConfig
+from keat.training.gearsage import GEARSageFit
+from keat.training.graph_baselines import GRAPH_BASELINES
+
+if TYPE_CHECKING:
+    from keat.experiments.recipe import Arm, Recipe
+
+METRICS = {  # of each task a recipe can be of
+    "link-ranking": ("mrr", "hits@1", "hits@3", "hits@10"),
+    "link-classification": ("ap", "auc", "ap_batch_mean", "auc_batch_mean"),
+    "node-property": ("ndcg@10",),
+    GRAPH_LABEL: ("auc", "ap"),
+}
+TRAINED = {**{name: entry.config for name, entry in ARCHITECTURES.items()}, **GEARSAGE_CONFIGS}
+BEST_HEURISTIC = "best heuristic"  # on a dataset: by its validation split
+
+
+def require_sound(recipe: Recipe) -> None:
+    """Everything in it is of the right type, and every name is known."""
+    try:
+        _require_types(recipe, "")
+        _require_names(recipe)
+        for arm in recipe.arms:
+            _require_arm(arm, recipe)
+    except KeatError as error:
+        raise InputError(f"The recipe {recipe.name} cannot be run: {error}") from error
+
+
+def _require_names(recipe: Recipe) -> None:
+    if recipe.task not in METRICS:
+        raise unknown_name("task", recipe.task, METRICS)
+    known = METRICS[recipe.task]
+    _require_known(f"metric of {recipe.task}", [recipe.metric], known)
+    theirs = [number.metric for number in published(recipe.name) if number.metric is not None]
+    _require_known(f"metric of {recipe.task}", [*recipe.also, *theirs], [*known, "loss"])
+    labels = [arm.label for arm in recipe.arms]
+    for what, values in (("datasets", recipe.datasets), ("arms", labels)):
+        if not values or not all(values):
+            raise InputError(f"It needs at least one of its {what}, each with a name.")
+        if len({*values}) < len(values):
+            raise InputError(f"Two of its {what} have the same name.")
+    _require_known("dataset in sample", recipe.sample, recipe.datasets)
+    _require_known("dataset in reading", recipe.reading, recipe.datasets)
+    for reading in recipe.reading.values():
+        source_with("", reading)
+    numbers = {"seeds": [recipe.seeds], "refresh": recipe.refresh, "sample": recipe.sample.values()}
+    _require_positive(numbers)
+
+
+def _require_arm(arm: Arm, recipe: Recipe) -> None:
+    _require_types(arm, f" of the arm '{arm.label}'")
+    if recipe.task == GRAPH_LABEL:
+        models: Iterable[str] = {**GEARSAGE_CONFIGS, **GRAPH_BASELINES}
+    else:
+        models = NODE_MODELS if recipe.task == "node-property" else LINK_MODELS
+    _require_known(f"model of {recipe.task}", [arm.model], models)
+    _require_known("dataset of an arm", [*arm.datasets, *arm.sample], recipe.datasets)
+    others = [other.label for other in recipe.arms]
+    _require_known("arm to compare with", [arm.against] if arm.against else [], [*others, BEST_HEURISTIC])
+    _require_positive({"sample": arm.sample.values()})
+    of_graph = recipe.task == GRAPH_LABEL
+    fitting = recipe.fit | arm.fit
+    _require_settings("[fit]", fitting, GEARSageFit if of_graph else FitConfig, {"seed"})
+    counts = ("epochs", "patience", "batch_size", "negatives", "validate_every")
+    _require_positive({name: [fitting[name]] for name in counts if name in fitting})
+    if arm.model not in TRAINED:
+        if arm.config:
+            raise InputError(f"{arm.model} is a heuristic without settings, but '{arm.label}' has a config.")
+        return
+    default = TRAINED[arm.model]
+    _require_settings(f"the config of '{arm.label}'", arm.config, type(default))
+    if not of_graph:
+        _require_built(arm, default)
+
+
+def _require_built(arm: Arm, default: Any) -> None:
+    """A model of this configuration can be made, if only for two nodes."""
+    settings = {field.name: getattr(default, field.name) for field in fields(default)} | arm.config
+    try:
+        config = type(default)(**settings)
+        assemble(config, 2, 0, 1.0, clock_of("s", config.clock))
+    except KeatError:
+        raise
+    except Exception as error:  # whatever torch makes of sizes that make no sense
+        raise InputError(f"No model can be made with the config of '{arm.label}' ({error}).") from error
+
+
+def _require_settings(where: str, given: Mapping[str, Any], kind: type, besides: Iterable[str] = ()) -> None:
+    known = {name: hint for name, hint in get_type_hints(kind).items() if name not in besides}
+    _require_known(f"setting in {where}", given, known)
+    for name, value in given.items():
+        if not fits(value, known[name]):
+            raise InputError(f"'{name}' in {where} cannot be {value!r}.")
+
+
+def _require_types(checked: Any, of: str) -> None:
+    for name, hint in get_type_hints(type(checked)).items():
+        value = getattr(checked, name)
+        if name != "arms" and not fits(value, hint):
+            raise InputError(f"'{name}'{of} cannot be {value!r}.")
+
+
+def _require_known(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    known = list(known)
+    for name in names:
+        if name not in known:
+            raise unknown_name(kind, name, known)
+
+
+def _require_positive(numbers: Mapping[str, Iterable[int]]) -> None:
+    for name, values in numbers.items():
+        if any(value < 1 for value in values):
+            raise InputError(f"'{name}' must be at least 1.")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Whether a value of a TOML file is what a field of a dataclass wants. A whole number will do as a
+    number; nothing is a truth but true and false."""
+    kind, parts = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return True
+    if kind is UnionType:
+        return any(fits(value, part) for part in parts)
+    if kind is Literal:
+        return isinstance(value, str) and value in parts
+    if kind is dict:
+        return isinstance(value, dict) and all(fits(part, parts[1]) for part in value.values())
+    if kind is tuple:
+        return isinstance(value, tuple) and all(fits(part, parts[0]) for part in value)
+    if hint is float:
+        return type(value) in (int, float) and not math.isnan(value)
+    return type(value) is hint

@@ -1,0 +1,104 @@
+"""Results are kept line by line. Half a line does not count, and any other damage is said."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from keat.errors import CacheError, InputError
+from keat.experiments.ledger import Ledger
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results" / "ledger.jsonl"
+
+
+def line(key: str, **more: Any) -> dict[str, Any]:
+    return {"key": key, "val": {"mrr": 0.5}, "test": {"200": {"mrr": 0.4}}, **more}
+
+
+def test_half_a_line_does_not_count(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    assert ledger.lines() == []
+    ledger.append(line("a"))
+    with ledger.path.open("a") as file:
+        file.write('{"key": "b", "te')
+    ledger.append(line("c"))
+    assert ledger.keys() == {"a", "c"}
+
+
+def test_a_line_cut_off_anywhere_does_not_count(tmp_path: Path) -> None:
+    """Wherever a process is killed while it writes, in the middle of a number, a word or a letter."""
+    more = {"clip": None, "best": True, "loss": -1.5e-7, "data": "straße 日本"}
+    whole = json.dumps(line("a", **more), ensure_ascii=False).encode()
+    for end in range(1, len(whole)):
+        ledger = Ledger(tmp_path / f"{end}.jsonl")
+        ledger.path.write_bytes(whole[:end])
+        assert ledger.lines() == [], whole[:end]
+        ledger.append(line("b"))
+        assert ledger.keys() == {"b"}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"hello", "Expecting value"),
+        (b"\x00\x00\x00", "Expecting value"),
+        (b'{"key": "b"] }', "Expecting"),
+        (b'{"key": "\xff", "val": {}}', "can't decode byte 0xff"),
+        (b"[]", "it is no object"),
+        (b"null", "it is no object"),
+        (b"3", "it is no object"),
+        (b"[" * 100_000, "it is nested too deeply"),
+        (b"{}", "it has no 'key'"),
+        (b'{"key": 3}', "its 'key' is a int"),
+        (b'{"key": "b"}', "it has no 'val'"),
+        (b'{"key": "b", "val": {}}', "it has no 'test'"),
+        (json.dumps(line("b", test=[])).encode(), "its 'test' is a list"),
+        (json.dumps(line("b", test={})).encode(), "a metric of 'test' is no number"),
+        (json.dumps(line("b", test={"200": 0.5})).encode(), "a metric of 'test' is no number"),
+        (json.dumps(line("b", val={"mrr": "high"})).encode(), "a metric of 'val' is no number"),
+        (json.dumps(line("b", config=7)).encode(), "its 'config' is a int"),
+        (json.dumps(line("b", seconds="1")).encode(), "its 'seconds' is a str"),
+        (json.dumps(line("b", refresh=1)).encode(), "its 'refresh' is a int"),
+    ],
+)
+def test_any_other_damage_is_said(content: bytes, message: str, tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger.append(line("a"))
+    ledger.path.write_bytes(ledger.path.read_bytes() + content + b"\n")
+    before = ledger.path.read_bytes()
+    with pytest.raises(InputError, match=rf"Line 2 of the ledger .*ledger\.jsonl is damaged \(.*{message}"):
+        ledger.lines()
+    assert ledger.path.read_bytes() == before
+
+
+def test_places_that_are_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place, message in ((".", "is a folder"), ("pipe", "a pipe"), ("x" * 300, "File name too long")):
+        with pytest.raises(InputError, match=message):
+            Ledger(tmp_path / place).lines()
+        with pytest.raises(InputError, match=message):
+            Ledger(tmp_path / place).append(line("a"))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CacheError, match=r"Cannot write the ledger .*; free space, or name another"):
+        Ledger(tmp_path / "file" / "ledger.jsonl").append(line("a"))
+
+    def denied(_: Path) -> bytes:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", denied)
+    with pytest.raises(InputError, match=r"Cannot read the ledger .* \(Permission denied\); check"):
+        Ledger(tmp_path / "file").lines()
+
+
+def test_half_a_letter_in_a_name_is_kept(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger.append(line("a", data="\udcff.csv"))
+    assert ledger.lines()[0]["data"] == "\udcff.csv"
+
+
+def test_the_ledger_of_the_results_is_whole() -> None:
+    assert len(Ledger(RESULTS).lines()) == len(RESULTS.read_text(encoding="utf-8").splitlines())
