@@ -71,8 +71,8 @@ def read_pairs(file: Path, now: int) -> tuple[pa.Table, list[Any], list[Any], li
     times = table.column(2)
     if times.null_count or not pa.types.is_integer(times.type):
         raise InputError(
-            f"The third column of {file} must hold times, whole numbers in the unit of the run; fill them in, "
-            "or leave the column out."
+            f"The third column of {file} must hold times, whole numbers in the unit of the run; fill them "
+            "in, or leave the column out."
         )
     return table, source, destination, times.to_pylist()
 
