@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
@@ -85,6 +86,21 @@ def cut_parquet(folder: Path) -> Path:
     return path
 
 
+def astray_arrow(name: str, column: pa.Array, good: list[int], wrong: int) -> Callable[[Path], Path]:
+    """An Arrow file in which one of the ``good`` offsets or indices of a column leads out of it."""
+
+    def make(folder: Path) -> Path:
+        path = folder / name
+        table = pa.table({"src": column, "dst": ["x"] * len(column), "t": np.arange(len(column))})
+        feather.write_feather(table, path, compression="uncompressed")
+        content, right = path.read_bytes(), np.array(good, dtype=np.int32).tobytes()
+        assert content.count(right) == 1
+        path.write_bytes(content.replace(right, np.array([*good[:-1], wrong], dtype=np.int32).tobytes()))
+        return path
+
+    return make
+
+
 def incomplete_folder(folder: Path) -> Path:
     EventStream.from_arrays([0], [1], [2]).save(folder / "saved")
     (folder / "saved" / "dst.npy").unlink()
@@ -121,6 +137,16 @@ FILES = [
     bad("corrupt Parquet", broken_parquet, r"events\.parquet is not a readable Parquet file .* again"),
     bad("cut Parquet", cut_parquet, r"events\.parquet is not a readable Parquet file .* again"),
     bad("not Arrow", csv(HEADER + GOOD, "events.arrow"), r"events\.arrow is not a readable Arrow file"),
+    bad(
+        "offset astray",
+        astray_arrow("events.arrow", pa.array(["ab", "cde", "f", "g"]), [0, 2, 5, 6, 7], 1 << 30),
+        r"events\.arrow is not a readable Arrow file \(.*offset.*\); write or download it again",
+    ),
+    bad(
+        "index astray",
+        astray_arrow("events.feather", pa.array([*"abcb"]).dictionary_encode(), [0, 1, 2, 1], 1 << 30),
+        r"events\.feather is not a readable Arrow file \(.*[Ii]nd.*\); write or download it again",
+    ),
     bad("not UTF-8", csv(b"src,dst,t\n\xff\xfe,b,1\n"), r"column 'src', data row 1: the text is not UTF-8"),
     bad("latin-1 header", csv("src,dst,t,größe\n".encode("latin-1")), r"events\.csv is not UTF-8 text; save"),
     bad("UTF-16", csv((HEADER + GOOD).encode("utf-16")), r"events\.csv is not UTF-8 text; save it in UTF-8"),

@@ -50,6 +50,12 @@ def test_what_is_no_such_number_is_refused(written: str, tmp_path: Path) -> None
         scores(IdMap(pa.array([7, 1000])), tmp_path, f"source,destination\n7,7\n{written},7\n")
 
 
+@pytest.mark.parametrize("time", ["2024-01-31", "soon", "", "nan", "1.5", "99999999999999999999"])
+def test_times_that_are_no_whole_numbers_are_refused(time: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"third column of .*pairs\.csv must hold times, whole numbers in"):
+        scores(IdMap.identity(9), tmp_path, f"source,destination,time\n1,2,3\n1,2,{time}\n")
+
+
 def test_pairs_that_are_not_there(tmp_path: Path) -> None:
     ids = IdMap.identity(3)
     with pytest.raises(InputError, match="data row 2: the destination is missing; fill it in"):

@@ -156,6 +156,7 @@ class IdMap:
         try:
             with pq.ParquetFile(path) as file:  # not read_table, which takes a folder "a=b" for a column
                 table = file.read()
+            table.validate(full=True)
             boundary = (table.schema.metadata or {}).get(b"keat.boundary")
             read = cls(_labels_in(table), boundary=None if boundary is None else int(boundary))
             read._require_one_each()

@@ -69,8 +69,15 @@ def read_pairs(file: Path, now: int) -> tuple[pa.Table, list[Any], list[Any], li
     for column, side in ((source, "source"), (destination, "destination")):
         if "" in column:
             raise InputError(f"{file}, data row {column.index('') + 1}: the {side} is missing; fill it in.")
-    times = table.column(2).to_pylist() if table.num_columns > 2 else [now] * table.num_rows
-    return table, source, destination, times
+    if table.num_columns < 3:
+        return table, source, destination, [now] * table.num_rows
+    times = table.column(2)
+    if times.null_count or not pa.types.is_integer(times.type):
+        raise InputError(
+            f"The third column of {file} must hold times, whole numbers in the unit of the run; fill them "
+            "in, or leave the column out."
+        )
+    return table, source, destination, times.to_pylist()
 
 
 def write_embeddings(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> int:
