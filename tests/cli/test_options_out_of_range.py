@@ -22,7 +22,6 @@ REFUSED: list[Words] = [
     ("predict", RUN, "--source", "x"),
     ("predict", RUN, "--pairs", "nowhere.csv"),
     ("predict", RUN, "--pairs", "."),
-    ("predict", RUN, "--embeddings", "nowhere/x.parquet"),
     ("predict", RUN, "--embeddings", "."),
     ("predict", RUN, "--graph", "nowhere.npz"),
     ("evaluate", "edgebank", P, "--refresh", HUGE),

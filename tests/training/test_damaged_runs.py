@@ -192,5 +192,5 @@ def test_other_versions_and_other_folders_are_named(run: Path, tmp_path: Path) -
     with pytest.raises(InputError, match="is not a keat run"):
         open_run(run)
     (tmp_path / "orders.csv").write_text("a,b\n")
-    with pytest.raises(InputError, match=r"orders\.csv is not a keat run"):
+    with pytest.raises(InputError, match=r"orders\.csv is a file, and a run is a folder"):
         open_run(tmp_path / "orders.csv")

@@ -9,10 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from keat.disk import is_file, look_at
+from keat.disk import is_file, look_at, reason_of
 from keat.errors import InputError, KeatError
 from keat.events import IdMap
 from keat.events.units import TICK, UNITS
@@ -142,22 +139,15 @@ def config_of(folder: Path, kind: type[Any], settings: Mapping[str, Any]) -> Any
 def read_ids(folder: Path, num_nodes: int) -> IdMap:
     """What the user calls the nodes of a run."""
     path = folder / IDS
+    if not is_file(path):
+        raise damaged(folder, f"{IDS} is missing")
+    with reading(path):
+        path.open("rb").close()
     try:
-        with reading(path):
-            path.open("rb").close()
         ids = IdMap.load(path)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise damaged(folder, f"{IDS} is missing") from error
-    except (pa.ArrowException, KeyError, ValueError, OSError) as error:
-        raise damaged(folder, f"{IDS} does not hold ids ({str(error).splitlines()[0]})") from error
+    except InputError as error:
+        reason = reason_of(error.__cause__ or error)
+        raise damaged(folder, f"{IDS} does not hold ids ({reason})") from error
     if len(ids) != num_nodes:
         raise damaged(folder, f"{IDS} has {len(ids)} ids of {num_nodes} nodes")
-    boundary = num_nodes if ids.boundary is None else ids.boundary
-    if not 0 <= boundary <= num_nodes:
-        raise damaged(folder, f"{IDS} has {boundary} sources of {num_nodes} nodes")
-    if ids.labels is None or ids.labels.null_count:
-        raise damaged(folder, f"{IDS} has nodes without an id")
-    for side in (ids.labels[:boundary], ids.labels[boundary:]):
-        if pc.count_distinct(side).as_py() != len(side):
-            raise damaged(folder, f"{IDS} has the same id twice")
     return ids
