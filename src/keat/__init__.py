@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from keat.models.contract import LinkModel, NodeModel, NodeQueries, Queries
     from keat.models.registry import create_link_model, create_node_model
     from keat.patching import patch, unpatch
+    from keat.runs import Run, train
+    from keat.runs import open_kept as open  # noqa: A004  (keat.open, as in other libraries)
     from keat.tasks.making import make_task
     from keat.training.evaluate import Evaluation, evaluate
 
@@ -46,10 +48,13 @@ _HOME = {
     "evaluate": "keat.training.evaluate",
     "load": "keat.datasets.loading",
     "make_task": "keat.tasks.making",
+    "open": "keat.runs",
     "patch": "keat.patching",
     "read_events": "keat.events",
     "simulate_payments": "keat.datasets.payments",
+    "Run": "keat.runs",
     "split": "keat.events.splitting",
+    "train": "keat.runs",
     "unpatch": "keat.patching",
 }
 
@@ -65,16 +70,19 @@ __all__ = [
     "NodeQueries",
     "Notice",
     "Queries",
+    "Run",
     "create_link_model",
     "create_node_model",
     "estimate_sigma",
     "evaluate",
     "load",
     "make_task",
+    "open",
     "patch",
     "read_events",
     "simulate_payments",
     "split",
+    "train",
     "unpatch",
 ]
 
@@ -82,7 +90,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'keat' has no attribute '{name}'")
-    return getattr(import_module(_HOME[name]), name)
+    # Where it is written it is not called open: there it would hide Python's own.
+    return getattr(import_module(_HOME[name]), "open_kept" if name == "open" else name)
 
 
 def __dir__() -> list[str]:
