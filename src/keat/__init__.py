@@ -2,9 +2,9 @@
 
 import keat
 
-data = keat.load("payments")                       # or "tgbl-wiki", "events.csv", a data frame
-model = keat.create_link_model("local-global", data.train)
-print(keat.evaluate(model, keat.make_task(data)).metrics)
+run = keat.train("keat-rank", "orders.csv", src="customer", dst="shop", time="when")
+run.observe("today.csv")                           # rows since; new nodes join
+print(run.rank("C-037", top=3))                    # an Arrow table
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from keat.models.contract import LinkModel, NodeModel, NodeQueries, Queries
     from keat.models.registry import create_link_model, create_node_model
     from keat.patching import patch, unpatch
-    from keat.runs import Run, train
-    from keat.runs import open_kept as open  # noqa: A004  (keat.open, as in other libraries)
+    from keat.runs import Run, open, train  # noqa: A004
     from keat.tasks.making import make_task
     from keat.training.evaluate import Evaluation, evaluate
 
@@ -90,8 +89,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'keat' has no attribute '{name}'")
-    # Where it is written it is not called open: there it would hide Python's own.
-    return getattr(import_module(_HOME[name]), "open_kept" if name == "open" else name)
+    return getattr(import_module(_HOME[name]), name)
 
 
 def __dir__() -> list[str]:

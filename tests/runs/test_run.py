@@ -47,7 +47,7 @@ def week(seed: int = 0, events: int = 700) -> pd.DataFrame:
     )
 
 
-COLUMNS = {"src": "customer", "dst": "shop", "time": "when"}
+COLUMNS: dict[str, Any] = {"src": "customer", "dst": "shop", "time": "when"}
 
 
 @pytest.fixture(scope="module", params=SMALL)
@@ -70,7 +70,7 @@ def seventh_day() -> pd.DataFrame:
     return log[log.seconds >= 6 * DAY].drop(columns="seconds").reset_index(drop=True)
 
 
-ASKED = ["C-001", "C-007", "C-101", "somebody new"]
+ASKED = ["C-001", "C-007", "somebody new", *week().customer[-30:]]
 
 
 def test_it_lives_a_week_in_whatever_pieces(run: Any, tmp_path: Path, trained: Path) -> None:
@@ -84,7 +84,8 @@ def test_it_lives_a_week_in_whatever_pieces(run: Any, tmp_path: Path, trained: P
         assert (seen.events, seen.known, seen.clamped) == (last - first, 0, 0)
         run.save()
         run = keat.open(run.folder)
-    one, other = (each.rank(ASKED, top=5) for each in (run, whole))
+    with pytest.warns(Notice, match="new to this run, and answered about as a stranger"):
+        one, other = (each.rank(ASKED, top=5) for each in (run, whole))
     assert one.equals(other)
     pairs = day[["customer", "shop"]]
     assert run.score(pairs).equals(whole.score(pairs))
@@ -125,10 +126,10 @@ def test_evaluation_stays_what_it_was(run: Any) -> None:
     """The state that evaluation starts from is kept beside what is seen later."""
     data = keat.load(week()[week().seconds < 6 * DAY].drop(columns="seconds"), **COLUMNS)
     task = keat.make_task(data, kind="link-ranking")
-    before = evaluate_run(run.folder, data, task, "test", refresh=1).metrics  # type: ignore[arg-type]
+    before = evaluate_run(run.folder, data, task, "test", refresh=1).metrics
     run.observe(seventh_day())
     run.save()
-    assert evaluate_run(run.folder, data, task, "test", refresh=1).metrics == before  # type: ignore[arg-type]
+    assert evaluate_run(run.folder, data, task, "test", refresh=1).metrics == before
 
 
 def test_questions_change_nothing_and_times_are_as_people_write_them(run: Any) -> None:
@@ -139,7 +140,8 @@ def test_questions_change_nothing_and_times_are_as_people_write_them(run: Any) -
     assert all(asked[0].equals(other) for other in asked)
     assert asked[0].column_names == ["source", "destination", "rank", "score"]
     assert asked[0]["rank"].to_pylist() == [1, 2, 3]
-    scored = run.score(pd.DataFrame({"customer": ["C-001", "new"], "shop": ["shop 3", "shop 77"]}))
+    with pytest.warns(Notice, match="'new' and 1 more are new"):
+        scored = run.score(pd.DataFrame({"customer": ["C-001", "new"], "shop": ["none", "shop 77"]}))
     assert scored["time"][0].as_py() == "2023-11-21 23:40:00.000001"  # right after what was seen
     assert np.isfinite(scored["score"].to_numpy()).all()
     assert "seen" in repr(run)

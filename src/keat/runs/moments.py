@@ -35,8 +35,8 @@ def parsed(when: Any, unit: TimeUnit) -> int:
     Without a time zone it is taken as UTC, as in the files that are read."""
     if isinstance(when, bool):
         raise _unreadable(when)
-    if isinstance(when, int) or (isinstance(when, str) and when.strip().lstrip("-").isdigit()):
-        return int(when)
+    if isinstance(when, int) or (isinstance(when, str) and when.strip().lstrip("-").isdecimal()):
+        return _in_range(int(when))
     if isinstance(when, str):
         try:
             when = datetime.fromisoformat(when.strip())
@@ -51,7 +51,13 @@ def parsed(when: Any, unit: TimeUnit) -> int:
     when = when.replace(tzinfo=UTC) if when.tzinfo is None else when
     since = when - datetime(1970, 1, 1, tzinfo=UTC)
     microseconds = (since.days * 86_400 + since.seconds) * 10**6 + since.microseconds
-    return int(microseconds * LENGTHS["us"] / LENGTHS[unit])
+    return _in_range(int(microseconds * LENGTHS["us"] / LENGTHS[unit]))
+
+
+def _in_range(t: int) -> int:
+    if not 0 <= t < 1 << 63:
+        raise InputError(f"{t} is no time: times are whole numbers from 0 to 2⁶³ - 1.")
+    return t
 
 
 def _unreadable(when: Any) -> InputError:

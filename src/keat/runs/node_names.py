@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from keat.disk import is_file, reason_of
-from keat.errors import InputError
+from keat.errors import InputError, Notice
 from keat.events import IdMap
 from keat.events.ids import Side
 
@@ -47,11 +48,19 @@ class NodeNames:
         found: Dense = look_up(labels, strangers=True)
         return np.where(found < 0, -1, nodes[np.maximum(found, 0)]).astype(np.int32) if len(nodes) else found
 
-    def and_asked(self, labels: Sequence[str | int], side: Side) -> Dense:
-        """The same for asking: strangers have numbers beyond all nodes, the same label the same."""
+    def index_written(self, labels: Sequence[str | int], *, side: Side) -> Dense:
+        """The same for asking: strangers have numbers beyond all nodes, the same label the same. That there
+        are some is said: it may be a slip of the pen."""
         found = self.find(labels, side)
         rows = np.flatnonzero(found < 0).tolist()
         distinct = dict.fromkeys(labels[row] for row in rows)
+        if rows:
+            others = f" and {len(distinct) - 1:,} more are" if len(distinct) > 1 else " is"
+            warnings.warn(
+                f"'{next(iter(distinct))}'{others} new to this run, and answered about as a stranger.",
+                Notice,
+                stacklevel=3,
+            )
         number = dict(zip(distinct, range(len(self), len(self) + len(distinct)), strict=True))
         found[rows] = [number[labels[row]] for row in rows]
         return found

@@ -171,8 +171,8 @@ class Run:
         for step in steps_by_time(events.t, TGB_BATCH):
             self.model.observe(events[slice(*step.observe)])
 
-    def _catch_up(self) -> None:
-        """Before a question: the last time is over."""
+    def catch_up(self) -> None:
+        """Before a question: the last time is over, and its events are observed."""
         if self._pending is not None:
             pending, self._pending = self._pending, None
             with torch.no_grad():
@@ -184,12 +184,12 @@ class Run:
         """The likeliest destinations of one source or of several, best first: source, destination, rank and
         score. A stranger is served by what is popular with strangers."""
         self._require_links()
-        self._catch_up()
+        self.catch_up()
         asked = [sources] if isinstance(sources, str | int) else list(sources)
-        now = self._moment(at)
+        now = self.moment(at)
         candidates = self.model.destinations()
         columns: dict[str, list[Any]] = {"source": [], "destination": [], "rank": [], "score": []}
-        src = self.names.and_asked(asked, "src")
+        src = self.names.index_written(asked, side="src")
         for start in range(0, len(src), AT_ONCE):
             part = src[start : start + AT_ONCE]
             scores = self.model.score(Queries(part, np.full(len(part), now), candidates))
@@ -207,14 +207,16 @@ class Run:
         """The score of each pair of a file or frame, in its order: source, destination, time and score.
         Without a column of times they are asked ``at`` a time, by default right after what was seen."""
         self._require_links()
-        self._catch_up()
+        self.catch_up()
         source, destination, times = read_pairs(pairs, self.description.get("reading") or {})
-        now = self._moment(at)
-        t = np.array([now if time is None else self._moment(time) for time in times], dtype=np.int64)
-        src, dst = self.names.and_asked(source, "src"), self.names.and_asked(destination, "dst")
-        if self.names.side is None:  # one number for a stranger on both sides
-            both = self.names.and_asked([*source, *destination], "src")
+        now = self.moment(at)
+        t = np.array([now if time is None else self.moment(time) for time in times], dtype=np.int64)
+        if self.names.side is None:  # one number for a stranger, whichever side it is on
+            both = self.names.index_written([*source, *destination], side="src")
             src, dst = both[: len(source)], both[len(source) :]
+        else:
+            src = self.names.index_written(source, side="src")
+            dst = self.names.index_written(destination, side="dst")
         scores: list[float] = []
         for start in range(0, len(src), AT_ONCE):
             part = slice(start, start + AT_ONCE)
@@ -229,7 +231,8 @@ class Run:
             }
         )
 
-    def _moment(self, when: Any) -> int:
+    def moment(self, when: Any = None) -> int:
+        """A time as the stream has it, by default right after all that was seen; the past is refused."""
         if when is None:
             return self.last_time + 1
         t = parsed(when, self.unit)
