@@ -38,6 +38,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "analysis": DATA | {"state", "models"} | MATHS,
     "report": DATA | {"analysis", "models", "tasks", "training"} | MATHS,
     "explain": DATA | {"state", "models", "tasks", "training", "analysis", "report"} | MATHS,
+    "runs": DATA | {"state", "models", "tasks", "training"} | MATHS,
     "patching": MATHS | {"errors"},
     "integrations": DATA | {"state", "models", "tasks"} | MATHS,
     "experiments": DATA | {"state", "models", "tasks", "training", "analysis", "report", "explain"} | MATHS,

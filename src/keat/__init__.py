@@ -2,9 +2,9 @@
 
 import keat
 
-data = keat.load("payments")                       # or "tgbl-wiki", "events.csv", a data frame
-model = keat.create_link_model("local-global", data.train)
-print(keat.evaluate(model, keat.make_task(data)).metrics)
+run = keat.train("keat-rank", "orders.csv", src="customer", dst="shop", time="when")
+run.observe("today.csv")                           # rows since; new nodes join
+print(run.rank("C-037", top=3))                    # an Arrow table
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from keat.models.contract import LinkModel, NodeModel, NodeQueries, Queries
     from keat.models.registry import create_link_model, create_node_model
     from keat.patching import patch, unpatch
+    from keat.runs import Run, open, train  # noqa: A004
     from keat.tasks.making import make_task
     from keat.training.evaluate import Evaluation, evaluate
 
@@ -46,10 +47,13 @@ _HOME = {
     "evaluate": "keat.training.evaluate",
     "load": "keat.datasets.loading",
     "make_task": "keat.tasks.making",
+    "open": "keat.runs",
     "patch": "keat.patching",
     "read_events": "keat.events",
     "simulate_payments": "keat.datasets.payments",
+    "Run": "keat.runs",
     "split": "keat.events.splitting",
+    "train": "keat.runs",
     "unpatch": "keat.patching",
 }
 
@@ -65,16 +69,19 @@ __all__ = [
     "NodeQueries",
     "Notice",
     "Queries",
+    "Run",
     "create_link_model",
     "create_node_model",
     "estimate_sigma",
     "evaluate",
     "load",
     "make_task",
+    "open",
     "patch",
     "read_events",
     "simulate_payments",
     "split",
+    "train",
     "unpatch",
 ]
 

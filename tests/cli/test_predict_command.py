@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from command import assert_fails, keat
 
+import keat as keat_library
 from keat.datasets.dgraphfin_generator import write_dgraphfin
 from keat.training.epochs import kept_file, load_tensors, read_history
-from keat.training.runs import open_run
 from trained_runs import payments, small, trained
 
 LAST = 1_000_000
@@ -38,11 +38,11 @@ EVENTS = [
     ("beyond float32", "p1,p2,9000000,1e300", "data row 2: the feature is missing or not finite"),
     ("text", "p1,p2,9000000,much", "column 'amount': features are numbers"),
     ("past", "p1,p2,17,3", "data row 2: 17 is before"),
-    ("beyond 64 bits", f"p1,p2,{2**63},3", "is no time: write a whole number below 2⁶³"),
-    ("half a second", "p1,p2,9000000.5,3", "is no time: write a whole number below 2⁶³"),
-    ("no time", "p1,p2,,3", "is no time: write a whole number below 2⁶³"),
-    ("a word", "p1,p2,soon,3", "is no time: write a whole number below 2⁶³"),
-    ("a date", "p1,p2,2024-01-05,3", "is no time: write a whole number below 2⁶³"),
+    ("beyond 64 bits", f"p1,p2,{2**63},3", "must hold times, whole numbers"),
+    ("half a second", "p1,p2,9000000.5,3", "must hold times, whole numbers"),
+    ("no time", "p1,p2,,3", "must hold times, whole numbers"),
+    ("a word", "p1,p2,soon,3", "must hold times, whole numbers"),
+    ("a date", "p1,p2,2024-01-05,3", "must hold times, whole numbers"),
 ]
 
 
@@ -55,16 +55,16 @@ def test_events_that_have_no_score(row: str, message: str, fraud: Path, tmp_path
 
 
 def test_events_of_now_and_of_the_far_future_have(fraud: Path, tmp_path: Path) -> None:
-    last = open_run(fraud)[0].last_time()
+    last = keat_library.open(fraud).last_time
     (tmp_path / "new.csv").write_text(f"s,d,t,amount\np1,p2,{last},3\np1,p2,{2**63 - 1},3\n")
     rows = keat("predict", fraud, "--pairs", tmp_path / "new.csv", "--json").json["pairs"]
     assert [row["time"] for row in rows] == [last, 2**63 - 1]
 
 
 TIMES = [
-    (str(2**63), 2, "at most 9223372036854775807"),
-    (str(10**30), 2, "at most 9223372036854775807"),
-    ("-5", 2, "at least 0"),
+    (str(2**63), 2, "is no time"),
+    (str(10**30), 2, "is no time"),
+    ("-5", 2, "is no time"),
     ("0", 1, "up to which the run has seen events"),
 ]
 
@@ -79,7 +79,7 @@ def test_times_out_of_range(time: str, code: int, message: str, tmp_path: Path) 
     for verb, questions in ask.items():
         for question in questions:
             ran = keat(verb, trained(small()), *question, "--time", time)
-            assert ran.code == code, ran
+            assert ran.code == (1 if verb == "predict" else code), ran
             assert ran.out == ""
             assert "inside keat" not in ran.err
             if verb == "predict":

@@ -81,8 +81,9 @@ def test_pictures_of_runs_and_data(log: Path, run: Path, tmp_path: Path) -> None
 
 
 def test_messages_and_tables_name_them(run: Path) -> None:
-    failed = assert_fails(keat("predict", run, "--source", "user:smile:[/b]"))
-    assert "user:smile:[/b]" in failed
+    stranger = keat("predict", run, "--source", "user:smile:[/b]")
+    assert "note: 'user:smile:[/b]' is new to this run" in stranger.err
+    assert "Likely destinations of user:smile:[/b]" in stranger.out
     shown = keat("predict", run, "--source", "user:x:42").out
     assert "Likely destinations of user:x:42" in shown
     assert "[/b]bold" in shown

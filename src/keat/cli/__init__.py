@@ -10,7 +10,17 @@ from typing import Annotated
 import typer
 
 from keat import __version__
-from keat.cli import analyzing, data, demo, evaluating, explaining, predicting, reproducing, training
+from keat.cli import (
+    analyzing,
+    data,
+    demo,
+    evaluating,
+    explaining,
+    predicting,
+    reproducing,
+    training,
+    updating,
+)
 from keat.cli.console import out, print_error, show_notices
 from keat.disk import reason_of
 from keat.errors import KeatError
@@ -24,6 +34,7 @@ app = typer.Typer(
     "Add --debug to any command for a traceback.",
 )
 app.command("train")(training.train_command)
+app.command("update")(updating.update_command)
 app.command("predict")(predicting.predict_command)
 app.command("explain")(explaining.explain_command)
 app.add_typer(analyzing.app, name="analyze")

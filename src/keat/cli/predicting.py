@@ -9,7 +9,7 @@ import typer
 
 from keat.cli import whole_graph
 from keat.cli.console import print_json, print_line, print_table
-from keat.cli.options import Json, at_least, moment
+from keat.cli.options import Json, at_least
 from keat.errors import InputError
 
 
@@ -20,8 +20,12 @@ def predict_command(
         typer.Option(help="Rank destinations for this node; of a node-property run, their coming shares."),
     ] = None,
     at: Annotated[
-        int | None,
-        typer.Option("--time", callback=moment, help="When; by default right after what the run has seen."),
+        str | None,
+        typer.Option(
+            "--time",
+            help="When: a date like '2024-05-31 13:45', or a number in the unit of the data; by default "
+            "right after what the run has seen.",
+        ),
     ] = None,
     top: Annotated[int, typer.Option(callback=at_least(1), help="How many, the best first.")] = 10,
     pairs: Annotated[
@@ -48,9 +52,8 @@ def predict_command(
     if sum(option is not None for option in (source, pairs, embeddings, graph)) != 1:
         raise typer.BadParameter("Give exactly one of --source, --pairs, --embeddings and --graph.")
     from keat.cli.running import run_description  # these bring torch
-    from keat.training.asked import askable_times
+    from keat.runs.run import open_kept
     from keat.training.predict import write_embeddings
-    from keat.training.runs import open_run
 
     of_graph = run_description(str(run)).get("model") in whole_graph.NAMES
     if of_graph and graph is None:
@@ -63,8 +66,10 @@ def predict_command(
             raise InputError(f"{run} is no run of a whole graph; ask it with --source or --pairs.")
         whole_graph.predict_whole_graph(run, graph, top, json)
         return
-    model, description, ids = open_run(run)
-    now = model.last_time() + 1 if at is None else int(askable_times([at], model.last_time())[0])
+    opened = open_kept(run)
+    opened.catch_up()
+    model, description, ids = opened.model, opened.description, opened.names
+    now = opened.moment(at)
     about_nodes = "head" in description
     if source is not None:
         (_show_shares if about_nodes else _show_destinations)(model, description, ids, source, now, top, json)
@@ -81,6 +86,7 @@ def predict_command(
 def _show_shares(
     model: Any, description: dict[str, Any], ids: Any, source: str, now: int, top: int, json: bool
 ) -> None:
+    from keat.runs.moments import spoken
     from keat.training.node_predict import coming_shares
 
     rows = coming_shares(model, ids, source, now, top, description["head"].get("first_class", 0))
@@ -88,13 +94,14 @@ def _show_shares(
         print_json({"node": source, "time": now, "shares": rows})
         return
     shares = [[str(row["node"]), f"{row['share']:.4f}"] for row in rows]
-    caption = f"how {source} will divide the period after {now - 1:,} ({description['unit']})"
+    caption = f"how {source} will divide the period after {spoken(now - 1, description['unit'])}"
     print_table(f"{source} next", ["node", "share"], shares, caption)
 
 
 def _show_destinations(
     model: Any, description: dict[str, Any], ids: Any, source: str, now: int, top: int, json: bool
 ) -> None:
+    from keat.runs.moments import spoken
     from keat.training.predict import top_destinations
 
     rows = top_destinations(model, ids, source, now, top)
@@ -102,7 +109,7 @@ def _show_destinations(
         print_json({"source": source, "time": now, "destinations": rows})
         return
     table = [[str(row["node"]), f"{row['score']:.4f}", f"{row['probability']:.3f}"] for row in rows]
-    caption = f"at {now:,} ({description['unit']}); probability is of the pair alone, uncalibrated"
+    caption = f"at {spoken(now, description['unit'])}; probability is of the pair alone, uncalibrated"
     print_table(f"Likely destinations of {source}", ["node", "score", "probability"], table, caption)
 
 

@@ -120,6 +120,7 @@ def train_command(
     from keat.cli.reporting import train_report
     from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
     from keat.models.registry import trains_in_turn
+    from keat.runs.training import finish
     from keat.training.fit import FitConfig
     from keat.training.lessons import usual_refresh
     from keat.training.runs import (
@@ -183,6 +184,10 @@ def train_command(
         bf16=bf16,
         seed=seed,
     )
+    columns = {"src": src, "dst": dst, "time": time, "features": features, "label": label, "unit": unit}
+    reading = _given(columns) | ({"bipartite": True} if bipartite else {})
+    if "features" in reading and not reading["features"].endswith(".npy"):
+        reading["features"] = reading["features"].split(",")
     folder = folder or Path("runs") / f"{model}-{safe_name(data.name)}-{seed}"
     sigma = data.sigma()
     err.print(
@@ -204,12 +209,14 @@ def train_command(
                 encoder=encoder,
                 labels=labels.kept(),
                 counts=counts,
+                reading=reading,
             )
     except KeyboardInterrupt:
         print_line(
             f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.", err
         )
         raise typer.Exit(130) from None
+    finish(folder, data, device)
     asked = task_of(data, "test", task, labels, eval_sample, seed)
     refresh = usual_refresh(asked.kind, data.train, trains_in_turn(config))
     test = evaluate_run(folder, data, asked, "test", refresh=refresh, device=device)

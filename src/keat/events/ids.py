@@ -81,18 +81,26 @@ class IdMap:
             return None
         return "src" if index < self.boundary else "dst"
 
-    def index(self, labels: Sequence[Any] | npt.NDArray[Any], *, side: Side | None = None) -> Dense:
-        """Dense ids of ``labels``; an unknown label is an error that names it."""
+    def index(
+        self,
+        labels: Sequence[Any] | npt.NDArray[Any] | pa.Array,
+        *,
+        side: Side | None = None,
+        strangers: bool = False,
+    ) -> Dense:
+        """Dense ids of ``labels``; an unknown label is an error that names it, or -1 if ``strangers`` may
+        be among them."""
         try:
-            wanted = pa.array(labels).cast(pa.int64() if self.labels is None else self.labels.type)
+            wanted = labels if isinstance(labels, pa.Array) else pa.array(labels)
+            wanted = wanted.cast(pa.int64() if self.labels is None else self.labels.type)
         except pa.ArrowException as error:
             raise InputError(f"The nodes of this stream are whole numbers ({error}).") from error
-        return self._known(self._find(wanted, side), labels)
+        return self._known(self._find(wanted, side), labels, strangers)
 
     def index_written(
-        self, labels: Sequence[str | int], *, side: Side | None = None
+        self, labels: Sequence[str | int], *, side: Side | None = None, strangers: bool = False
     ) -> npt.NDArray[np.int32]:
-        """Dense ids of labels as they are written in a text file or on a command line.
+        """Dense ids of labels as they are written in a text file or on a command line; see `index`.
 
         What is text in the stream is looked for as it is written, or else without blanks around it. What is a
         whole number is written like one: 7 is not written ``007``, ``7.0`` or ``7e0``.
@@ -104,15 +112,16 @@ class IdMap:
         trimmed = pc.ascii_trim(written, BLANKS)
         if self.labels is not None and not pa.types.is_integer(self.labels.type):
             found = self._find(written, side)
-            return self._known(np.where(found < 0, self._find(trimmed, side), found), labels)
+            return self._known(np.where(found < 0, self._find(trimmed, side), found), labels, strangers)
         odd = pc.index(pc.match_substring_regex(trimmed, WHOLE_NUMBER), False).as_py()
         if odd >= 0:
             raise InputError(
                 f"The nodes of this stream are whole numbers, written like 7 or 42; '{labels[odd]}' is not."
             )
         fits = [len(text) <= 20 and -(1 << 63) <= int(text) < 1 << 63 for text in trimmed.to_pylist()]
-        self._known(np.array(fits, dtype=np.int64) - 1, labels)  # what does not fit is nobody's id
-        return self._known(self._find(trimmed.cast(pa.int64()), side), labels)
+        numbers = pc.if_else(pa.array(fits, pa.bool_()), trimmed, "0").cast(pa.int64())
+        found = np.where(fits, self._find(numbers, side), -1)  # what does not fit is nobody's id
+        return self._known(found, labels, strangers)
 
     def _find(self, wanted: pa.Array, side: Side | None) -> npt.NDArray[np.int64]:
         """Dense ids of labels of the right type, -1 for those that are nobody's."""
@@ -125,8 +134,10 @@ class IdMap:
         return found
 
     @staticmethod
-    def _known(found: npt.NDArray[np.int64], labels: Sequence[Any] | npt.NDArray[Any]) -> Dense:
-        if np.any(found < 0):
+    def _known(
+        found: npt.NDArray[np.int64], labels: Sequence[Any] | npt.NDArray[Any] | pa.Array, strangers: bool
+    ) -> Dense:
+        if not strangers and np.any(found < 0):
             unknown = labels[int(np.argmax(found < 0))]
             raise InputError(f"Node '{unknown}' does not occur in this stream; check the spelling.")
         return np.asarray(found, dtype=np.int32)

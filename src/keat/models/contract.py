@@ -64,6 +64,7 @@ class LinkModel(ABC):
 
     name: ClassVar[str]
     trains_in_turn: ClassVar[bool] = False  # whether `score_in_turn` costs no more than `score`
+    cuts_matter: bool = False  # whether the state depends on how events were cut into calls of `observe`
 
     @abstractmethod
     def score(self, queries: Queries) -> Tensor:
@@ -148,6 +149,10 @@ class LearnedModel(nn.Module, ABC):
 
     def reserve(self, events: int) -> None:
         """Make room at once where the number of events to come is known; to be overridden if it helps."""
+
+    def grow(self, num_nodes: int) -> None:
+        """Make room for nodes that have joined, before a state that knows them is loaded; to be overridden
+        where the state itself does not say how many there are."""
 
     @abstractmethod
     def stream_state(self) -> dict[str, Tensor]:

@@ -29,7 +29,7 @@ class NodeHead(LearnedNodeModel):
     def __init__(self, encoder: LearnedLinkModel, outputs: int, *, frozen: bool = False) -> None:
         super().__init__()
         self.encoder, self.frozen = encoder, frozen
-        self.sigma, self.clock = encoder.sigma, encoder.clock
+        self.sigma, self.clock, self.cuts_matter = encoder.sigma, encoder.clock, encoder.cuts_matter
         self.head = nn.Sequential(
             nn.Linear(self._input_dim(), encoder.embedding_dim),
             nn.ReLU(),
@@ -70,6 +70,9 @@ class NodeHead(LearnedNodeModel):
 
     def reset(self) -> None:
         self.encoder.reset()
+
+    def grow(self, num_nodes: int) -> None:
+        self.encoder.grow(num_nodes)
 
     def reserve(self, events: int) -> None:
         self.encoder.reserve(events)

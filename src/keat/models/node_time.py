@@ -71,6 +71,9 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
         self.history.clear()
         self.node_features.clear()
 
+    def grow(self, num_nodes: int) -> None:
+        self.history.grow(num_nodes)
+
     def observe(self, events: EventStream) -> None:
         self.node_features.learn(events)
         self.history.append(events)

@@ -82,6 +82,7 @@ class TGN(LearnedLinkModel):
     """z_i = attention of s_i over the last K events of i; logit(u, v) = predictor(z_u, z_v)."""
 
     name = "tgn"
+    cuts_matter = True  # of several events of a node in one call, its memory is told of the last
 
     def __init__(
         self, num_nodes: int, feature_dim: int, sigma: float, config: TGNConfig, clock: Clock = PLAIN

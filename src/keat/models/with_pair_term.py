@@ -38,7 +38,7 @@ class WithPairTerm(LearnedLinkModel):
     def __init__(self, encoder: LearnedLinkModel, pair: KeatRank, last_layer: nn.Linear) -> None:
         super().__init__()
         self.encoder, self.pair = encoder, pair
-        self.sigma, self.clock = encoder.sigma, encoder.clock
+        self.sigma, self.clock, self.cuts_matter = encoder.sigma, encoder.clock, encoder.cuts_matter
         nn.init.zeros_(last_layer.weight)
         nn.init.zeros_(last_layer.bias)
         self._not_observed: EventStream | None = None
@@ -47,6 +47,9 @@ class WithPairTerm(LearnedLinkModel):
 
     def reserve(self, events: int) -> None:
         self.encoder.reserve(events)
+
+    def grow(self, num_nodes: int) -> None:
+        self.encoder.grow(num_nodes)
 
     def reset(self) -> None:
         self._not_observed = None

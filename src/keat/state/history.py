@@ -65,6 +65,11 @@ class EventHistory(nn.Module):
         features[: self.length] = self.features[: self.length]
         self.features = features
 
+    def grow(self, num_nodes: int) -> None:
+        """Make room for nodes that have appeared."""
+        more = max(0, num_nodes - len(self.head))
+        self.head = np.concatenate((self.head, np.full(more, NONE, dtype=np.int64)))
+
     def append(self, events: EventStream) -> None:
         """Take in events, in order, none older than those before; nodes beyond the size make room."""
         if events.feature_dim != self.features.shape[1]:
@@ -82,8 +87,7 @@ class EventHistory(nn.Module):
             self.reserve(max(last, 2 * len(self.t)))
         needed = 1 + int(max(src.max(initial=-1), dst.max(initial=-1)))
         if needed > len(self.head):
-            more = max(needed, len(self.head) * 3 // 2) - len(self.head)
-            self.head = np.concatenate((self.head, np.full(more, NONE, dtype=np.int64)))
+            self.grow(max(needed, len(self.head) * 3 // 2))
         self.node[2 * first : 2 * last : 2], self.node[2 * first + 1 : 2 * last : 2] = src, dst
         self.t[first:last] = t
         self.features[first:last] = features

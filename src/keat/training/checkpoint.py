@@ -236,7 +236,8 @@ def _require_free(
     for entry, settings in defaults.items():
         known = json.loads(json.dumps(settings))
         there[entry] = {name: known.get(name) for name in wanted[entry]} | there.get(entry, {})
-    different = sorted(key for key in {*there, *wanted} - {"limits"} if there.get(key) != wanted.get(key))
+    may_differ = {"limits", "reading"}  # how long to train, and what columns of the same data are called
+    different = sorted(key for key in {*there, *wanted} - may_differ if there.get(key) != wanted.get(key))
     if different:
         raise InputError(
             f"{folder} holds another run (different {', '.join(different)}); choose another --out."

@@ -68,6 +68,7 @@ WHERE_PRESENT: dict[str, Test] = {
     "limits": _with(epochs=_whole(1), patience=_whole(1)),
     "task": lambda value: _text(value) or _with(kind=_text)(value),
     "labels": lambda value: value is None or _table(value),
+    "reading": _table,
     "head": lambda value: _is_head(value) and _whole(0, MOST_NODES)(value.get("first_class", 0)),
 }
 

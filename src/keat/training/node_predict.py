@@ -9,15 +9,14 @@ import numpy as np
 import torch
 
 from keat.errors import InputError
-from keat.events import IdMap
 from keat.models.contract import NodeQueries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.training.asked import answered, askable_times, numbers_of
-from keat.training.predict import dense_ids, read_pairs
+from keat.training.predict import Names, dense_ids, read_pairs
 
 
 def coming_shares(
-    model: NodeHead, ids: IdMap, node: str, now: int, top: int, first_class: int = 0
+    model: NodeHead, ids: Names, node: str, now: int, top: int, first_class: int = 0
 ) -> list[dict[str, Any]]:
     """The largest shares of a node's next period; class c is node ``first_class`` + c."""
     if isinstance(model, EventHead):
@@ -31,7 +30,7 @@ def coming_shares(
     ]
 
 
-def score_events(model: NodeHead, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
+def score_events(model: NodeHead, ids: Names, file: Path, now: int) -> list[dict[str, Any]]:
     """The logit of the label of every event in a CSV: source, destination, time and the event's features.
     Without features the time may be left out."""
     if not isinstance(model, EventHead):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +15,22 @@ from pyarrow.csv import ConvertOptions, open_csv, read_csv
 
 from keat.disk import is_file, new_file, reason_of
 from keat.errors import InputError
-from keat.events import IdMap
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.training.asked import answered, askable_times
 
 
+class Names(Protocol):
+    """What the user calls the nodes of a run."""
+
+    def __len__(self) -> int: ...
+    def label(self, node: int, /) -> str | int: ...
+    def index_written(
+        self, labels: Sequence[str | int], *, side: Literal["src", "dst"]
+    ) -> npt.NDArray[np.int32]: ...
+
+
 def top_destinations(
-    model: LearnedLinkModel, ids: IdMap, source: str, now: int, top: int
+    model: LearnedLinkModel, ids: Names, source: str, now: int, top: int
 ) -> list[dict[str, Any]]:
     """The likeliest of all nodes that have been destinations, best first."""
     candidates = model.destinations()
@@ -36,7 +46,7 @@ def top_destinations(
     )
 
 
-def score_pairs(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> list[dict[str, Any]]:
+def score_pairs(model: LearnedLinkModel, ids: Names, file: Path, now: int) -> list[dict[str, Any]]:
     """The logit of every pair in a CSV with columns source, destination and optionally time."""
     _, source, destination, times = read_pairs(file, now)
     src, dst = dense_ids(ids, source, "src"), dense_ids(ids, destination, "dst")
@@ -80,7 +90,7 @@ def read_pairs(file: Path, now: int) -> tuple[pa.Table, list[Any], list[Any], li
     return table, source, destination, times.to_pylist()
 
 
-def write_embeddings(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) -> int:
+def write_embeddings(model: LearnedLinkModel, ids: Names, file: Path, now: int) -> int:
     """One row a node: its label and its embedding at ``now``."""
     nodes = torch.arange(len(ids))
     with torch.no_grad():
@@ -93,6 +103,6 @@ def write_embeddings(model: LearnedLinkModel, ids: IdMap, file: Path, now: int) 
     return len(ids)
 
 
-def dense_ids(ids: IdMap, labels: list[Any], side: Literal["src", "dst"]) -> npt.NDArray[np.int32]:
+def dense_ids(ids: Names, labels: list[Any], side: Literal["src", "dst"]) -> npt.NDArray[np.int32]:
     """Dense ids of what the user typed or wrote into a file."""
     return ids.index_written(labels, side=side)

@@ -79,6 +79,9 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
     def reserve(self, events: int) -> None:
         self.history.reserve(events)
 
+    def grow(self, num_nodes: int) -> None:
+        self.history.grow(num_nodes)
+
     def observe(self, events: EventStream) -> None:
         self.channels.node_features.learn(events)
         self.history.append(events)

@@ -1,0 +1,7 @@
+"""A trained run as a thing one can hold: train it, open it, show it what happened since, and ask it."""
+
+from keat.runs.run import Run
+from keat.runs.run import open_kept as open  # noqa: A004  (keat.open, as elsewhere in Python)
+from keat.runs.training import train
+
+__all__ = ["Run", "open", "train"]

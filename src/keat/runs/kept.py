@@ -1,0 +1,112 @@
+"""The files of what a run has seen since it was trained: replaced as one, by one atomic step.
+
+    run/
+      seen.json                which of the following belong together, and which rows were seen
+      state-00002.safetensors  what the model remembers, and the events of the last time, not yet observed
+      names-00002.parquet      what the nodes are called, newcomers included
+
+``seen.json`` is written last. The state that evaluation starts from (``best-…``) is another file and stays.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import save_file
+from torch import Tensor
+
+from keat.errors import InputError
+from keat.runs.node_names import NodeNames
+from keat.runs.seen import Seen
+from keat.training.durable import lock_folder, make_folder, reading, remove_parts, write_text, write_whole
+from keat.training.epochs import damaged, load_tensors
+
+SEEN = "seen.json"
+_NUMBERED = re.compile(r"(state-\d{5,}\.safetensors|names-\d{5,}\.parquet)")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """What was seen, what is remembered of it, by the parameters of which epoch, and the number of this
+    version."""
+
+    number: int
+    epoch: int
+    seen: Seen
+    names: NodeNames
+    tensors: dict[str, Tensor]
+
+
+def read_kept(folder: Path) -> Kept | None:
+    """What a run has seen since it was trained; None where nothing was kept."""
+    path = folder / SEEN
+    if not path.exists():
+        return None
+    try:
+        with reading(path):
+            written = json.loads(path.read_text(encoding="utf-8"))
+        number, epoch, seen = _checked(written)
+        names = NodeNames.load(folder / f"names-{number:05}.parquet")
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise damaged(folder, f"{SEEN} or what it names is not sound ({error})") from error
+    state = folder / f"state-{number:05}.safetensors"
+    try:
+        return Kept(number, epoch, seen, names, load_tensors(state))
+    except FileNotFoundError:
+        raise damaged(folder, f"{state.name} is missing") from None
+
+
+def write_kept(folder: Path, kept: Kept) -> None:
+    """Replace version ``number - 1`` by this one. Another process may have been quicker, which is said."""
+    make_folder(folder)
+    lock = lock_folder(folder)
+    try:
+        there = folder / SEEN
+        before = _checked(json.loads(there.read_text(encoding="utf-8")))[0] if there.exists() else 0
+        if before != kept.number - 1:
+            raise InputError(f"{folder} has been updated by another process; open the run again.")
+        remove_parts(folder)
+        write_whole(folder / f"names-{kept.number:05}.parquet", kept.names.save)
+        whole = {name: value.detach().cpu().contiguous() for name, value in kept.tensors.items()}
+        write_whole(folder / f"state-{kept.number:05}.safetensors", lambda part: save_file(whole, part))
+        told = {"number": kept.number, "epoch": kept.epoch, "seen": asdict(kept.seen)}
+        write_text(there, json.dumps(told))
+        _remove_others(folder, kept.number)
+    finally:
+        lock.release()
+
+
+def _remove_others(folder: Path, number: int) -> None:
+    """What belongs to no version, or to one that nobody can be reading any more."""
+    keep = {f"{name}-{which:05}" for name in ("state", "names") for which in (number, number - 1)}
+    for path in folder.iterdir():
+        if _NUMBERED.fullmatch(path.name) and path.stem not in keep:
+            path.unlink(missing_ok=True)
+
+
+def _checked(written: Any) -> tuple[int, int, Seen]:
+    seen = Seen(
+        rows=_whole(written["seen"]["rows"]),
+        last_time=_whole(written["seen"]["last_time"]),
+        starts=tuple(_whole(start) for start in written["seen"]["starts"]),
+        sums=tuple(_pair(pair) for pair in written["seen"]["sums"]),
+        total=_pair(written["seen"]["total"]),
+    )
+    if len(seen.starts) != len(seen.sums):
+        raise ValueError("pieces without their sums")
+    return _whole(written["number"]), _whole(written["epoch"]), seen
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{value!r} is no whole number")
+    return value
+
+
+def _pair(value: Any) -> tuple[int, int]:
+    first, second = value
+    return _whole(first), _whole(second)

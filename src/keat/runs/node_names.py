@@ -1,0 +1,119 @@
+"""What the nodes of a run are called. Newcomers join as they appear, whatever side they are on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from keat.disk import is_file, reason_of
+from keat.errors import InputError, Notice
+from keat.events import IdMap
+from keat.events.ids import Side
+
+Dense = npt.NDArray[np.int32]
+SIDES: tuple[Side, Side] = ("src", "dst")
+
+
+class NodeNames:
+    """Labels of nodes 0 … n - 1; in a bipartite run also which side each is on, where equal labels may be of
+    two nodes."""
+
+    def __init__(self, labels: pa.Array, side: npt.NDArray[np.int8] | None = None) -> None:
+        self.labels, self.side = labels, side
+
+    @classmethod
+    def of(cls, ids: IdMap) -> NodeNames:
+        labels = ids.labels if ids.labels is not None else pa.array(np.arange(len(ids)))
+        if ids.boundary is None:
+            return cls(labels)
+        return cls(labels, (np.arange(len(ids)) >= ids.boundary).astype(np.int8))
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def label(self, node: int) -> str | int:
+        value: str | int = self.labels[int(node)].as_py()
+        return value
+
+    def find(self, labels: Sequence[str | int] | pa.Array, side: Side) -> Dense:
+        """Nodes of labels, as they are written or as they are kept; a stranger has -1."""
+        nodes, known = self._of_side(side)
+        look_up = known.index if isinstance(labels, pa.Array) else known.index_written
+        found: Dense = look_up(labels, strangers=True)
+        return np.where(found < 0, -1, nodes[np.maximum(found, 0)]).astype(np.int32) if len(nodes) else found
+
+    def index_written(self, labels: Sequence[str | int], *, side: Side) -> Dense:
+        """The same for asking: strangers have numbers beyond all nodes, the same label the same. That there
+        are some is said: it may be a slip of the pen."""
+        found = self.find(labels, side)
+        rows = np.flatnonzero(found < 0).tolist()
+        distinct = dict.fromkeys(labels[row] for row in rows)
+        if rows:
+            others = f" and {len(distinct) - 1:,} more are" if len(distinct) > 1 else " is"
+            warnings.warn(
+                f"'{next(iter(distinct))}'{others} new to this run, and answered about as a stranger.",
+                Notice,
+                stacklevel=3,
+            )
+        number = dict(zip(distinct, range(len(self), len(self) + len(distinct)), strict=True))
+        found[rows] = [number[labels[row]] for row in rows]
+        return found
+
+    def joined_by(self, ids: IdMap) -> tuple[NodeNames, Dense]:
+        """With the nodes of another map added that are not known yet; and for each of its nodes which one it
+        is here."""
+        theirs = NodeNames.of(ids)
+        if (theirs.side is None) != (self.side is None):
+            raise InputError("One of the two has separate sources and destinations and the other has not.")
+        if theirs.labels.type != self.labels.type:
+            try:
+                theirs = NodeNames(theirs.labels.cast(self.labels.type), theirs.side)
+            except pa.ArrowInvalid as error:
+                raise InputError(f"Nodes of this run are whole numbers ({reason_of(error)}).") from error
+        place = np.empty(len(theirs), dtype=np.int32)
+        labels, side = self.labels, self.side
+        for number, name in enumerate(SIDES if side is not None else SIDES[:1]):
+            rows = np.arange(len(theirs)) if theirs.side is None else np.flatnonzero(theirs.side == number)
+            wanted = theirs.labels.take(pa.array(rows))
+            found = self.find(wanted, name)
+            fresh = np.flatnonzero(found < 0)
+            found[fresh] = len(labels) + np.arange(len(fresh))
+            place[rows] = found
+            labels = pa.concat_arrays([labels, wanted.take(pa.array(fresh))])
+            if side is not None:
+                side = np.concatenate((side, np.full(len(fresh), number, dtype=np.int8)))
+        return NodeNames(labels, side), place
+
+    def _of_side(self, side: Side) -> tuple[Dense, IdMap]:
+        if self.side is None:
+            return np.arange(len(self), dtype=np.int32), IdMap(self.labels)
+        nodes = np.flatnonzero(self.side == SIDES.index(side)).astype(np.int32)
+        return nodes, IdMap(self.labels.take(pa.array(nodes)))
+
+    # -- files ---------------------------------------------------------------------------------------
+
+    def save(self, path: Path) -> None:
+        columns = {"label": self.labels} | ({} if self.side is None else {"side": pa.array(self.side)})
+        pq.write_table(pa.table(columns), path)
+
+    @classmethod
+    def load(cls, path: Path) -> NodeNames:
+        """What `save` wrote. Raises `ValueError` with the reason where the file holds no names."""
+        if not is_file(path):
+            raise ValueError(f"{path.name} is missing")
+        try:
+            with pq.ParquetFile(path) as file:
+                table = file.read()
+            labels = table["label"].combine_chunks()
+            side = table["side"].to_numpy().astype(np.int8) if "side" in table.column_names else None
+        except (pa.ArrowException, OSError, KeyError) as error:
+            raise ValueError(f"{path.name} does not hold names of nodes ({reason_of(error)})") from error
+        if labels.null_count or (side is not None and not np.isin(side, (0, 1)).all()):
+            raise ValueError(f"{path.name} has nodes without a name or a side")
+        return cls(labels, side)

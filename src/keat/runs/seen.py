@@ -1,0 +1,103 @@
+"""Which rows a run has seen, so that none is observed twice.
+
+A row has a number of 64 bits made of its ends, its time and its features, and a row at position i weighs B^i,
+all modulo 2⁶⁴. Sums of these are the same however the rows came in pieces, and the sum of any stretch of
+positions can be compared with that of any file: multiplied by the right power of B they are equal if the rows
+are. Two independent sums are kept, 128 bits in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from keat.events import EventStream
+
+Words = npt.NDArray[np.uint64]
+BASES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)  # odd: each has an inverse
+WORD = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Rows so far, the time of the last one, and where each piece of them began."""
+
+    rows: int = 0
+    last_time: int | None = None
+    starts: tuple[int, ...] = ()  # positions, each with its sums before it
+    sums: tuple[tuple[int, int], ...] = ()
+    total: tuple[int, int] = (0, 0)
+
+    def and_then(self, events: EventStream) -> Seen:
+        """With one more piece."""
+        if len(events) == 0:
+            return self
+        added = _sums(events)[-1]
+        total = tuple(
+            (before + int(more) * pow(int(base), self.rows, WORD)) % WORD
+            for before, more, base in zip(self.total, added, BASES, strict=True)
+        )
+        return Seen(
+            rows=self.rows + len(events),
+            last_time=int(events.t[-1]),
+            starts=(*self.starts, self.rows),
+            sums=(*self.sums, self.total),
+            total=(total[0], total[1]),
+        )
+
+    def known_rows(self, events: EventStream) -> int:
+        """How many rows at the start of ``events`` have been seen: the file that has grown since, or a piece
+        that is sent again."""
+        sums = _sums(events)
+        ends = (*self.starts[1:], self.rows)
+        sums_at_ends = (*self.sums[1:], self.total)
+        for first, before in zip(self.starts, self.sums, strict=True):
+            length = self.rows - first
+            if length <= len(events) and self._same(sums[length], before, self.total, first):
+                return length
+            for end, until in zip(ends, sums_at_ends, strict=True):
+                if end - first == len(events) and self._same(sums[-1], before, until, first):
+                    return len(events)
+        return 0
+
+    @staticmethod
+    def _same(given: Words, before: Sequence[int], until: Sequence[int], first: int) -> bool:
+        return all(
+            int(mine) * pow(int(base), first, WORD) % WORD == (end - start) % WORD
+            for mine, base, start, end in zip(given, BASES, before, until, strict=True)
+        )
+
+
+def _sums(events: EventStream) -> Words:
+    """Sums (n + 1, 2) of the rows up to each position."""
+    numbers = _numbers(events)
+    sums = np.zeros((len(events) + 1, len(BASES)), dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for place, base in enumerate(BASES):
+            powers = np.ones(len(events), dtype=np.uint64)
+            powers[1:] = base
+            sums[1:, place] = np.cumsum(numbers[:, place] * np.cumprod(powers))
+    return sums
+
+
+def _numbers(events: EventStream) -> Words:
+    """Two numbers a row, (n, 2)."""
+    row = np.zeros(len(events), dtype=np.uint64)
+    columns: list[npt.NDArray[Any]] = [events.src, events.dst, events.t]
+    if events.feature_dim:
+        columns += list(np.ascontiguousarray(events.features).view(np.uint32).T)
+    with np.errstate(over="ignore"):
+        for column in columns:
+            row = _mixed(row ^ _mixed(column.astype(np.uint64) + BASES[0]))
+        return np.stack((row, _mixed(row + BASES[1])), axis=1)
+
+
+def _mixed(x: Words) -> Words:
+    """Every bit depends on every other (the finalizer of splitmix64)."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
