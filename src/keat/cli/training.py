@@ -21,17 +21,11 @@ from keat.cli.node_options import (
     Weight,
 )
 from keat.cli.options import (
-    Bipartite,
     DatasetArgument,
-    Dst,
     EvalSample,
-    Features,
     Json,
-    Label,
-    Src,
-    Time,
-    Unit,
     open_dataset,
+    reads_events,
 )
 from keat.cli.training_bar import TrainingBar
 from keat.cli.training_options import (
@@ -62,11 +56,12 @@ from keat.cli.training_options import (
 )
 from keat.disk import safe_name
 from keat.errors import InputError
-from keat.events import humanize
+from keat.events import Reading, humanize
 
 MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…; keat-rank; gearsage, keat-gearsage."
 
 
+@reads_events()
 def train_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=MODELS)],
     dataset: DatasetArgument,
@@ -108,13 +103,8 @@ def train_command(
     device: Device = "cpu",
     bf16: Bf16 = False,
     json: Json = False,
-    src: Src = None,
-    dst: Dst = None,
-    time: Time = None,
-    features: Features = None,
-    label: Label = None,
-    unit: Unit = None,
-    bipartite: Bipartite = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Train a model, keep the best epoch by validation, and score the test split."""
     from keat.cli.reporting import train_report
@@ -164,8 +154,8 @@ def train_command(
         **settings_of(model, settings or []),
     )
     labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
-    features, task = labels.features(features), labels.task(task, label)
-    data = labels.apply(open_dataset(dataset, src, dst, time, features, label, unit, bipartite), features)
+    task = labels.task(task, reading.label)
+    data = labels.apply(open_dataset(dataset, labels.reading(reading)))
     validation = task_of(data, "val", task, labels, eval_sample, seed)
     about_nodes = validation.kind in ("node-property", "node-label")
     if encoder is not None and not about_nodes:
