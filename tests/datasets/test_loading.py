@@ -14,6 +14,7 @@ import keat
 from conftest import MakeStream
 from keat.datasets.loading import Dataset, load
 from keat.errors import InputError, Notice, UnknownNameError
+from keat.events import TimeUnit
 
 
 def frame(first: int = 0, step: int = 10, rows: int = 60) -> pd.DataFrame:
@@ -90,7 +91,7 @@ def test_an_unknown_name_gets_the_nearest() -> None:
         (1_700_000_000_000_000_000, 1000, "ns"),
     ],
 )
-def test_times_that_make_odd_seconds_are_pointed_out(first: int, step: int, unit: str) -> None:
+def test_times_that_make_odd_seconds_are_pointed_out(first: int, step: int, unit: TimeUnit) -> None:
     with pytest.warns(Notice, match=f'taken as seconds; if their unit is .*--unit {unit}, or unit="{unit}"'):
         load(frame(first, step))
     assert load(frame(first, step), unit=unit).stream.unit == unit  # said so: no notice

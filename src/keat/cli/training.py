@@ -109,6 +109,7 @@ def train_command(
     """Train a model, keep the best epoch by validation, and score the test split."""
     from keat.cli.reporting import train_report
     from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
+    from keat.models.node_features import with_node_features
     from keat.models.registry import trains_in_turn
     from keat.training.fit import FitConfig
     from keat.training.lessons import usual_refresh
@@ -156,6 +157,8 @@ def train_command(
     labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
     task = labels.task(task, reading.label)
     data = labels.apply(open_dataset(dataset, labels.reading(reading)))
+    if reading.node_features is not None:
+        config = with_node_features(model, config, data.stream)
     validation = task_of(data, "val", task, labels, eval_sample, seed)
     about_nodes = validation.kind in ("node-property", "node-label")
     if encoder is not None and not about_nodes:

@@ -124,9 +124,9 @@ def tell_of_large(
         )
         if largest > LARGE:
             warnings.warn(
-                f"{where}, column '{column.name}': values reach {largest:,.0f} and are not scaled, so they may "
-                "drown everything else a model is told; standardize features with --scale, or scale=True in "
-                "Python.",
+                f"{where}, column '{column.name}': values reach {largest:,.0f} and are not scaled, so they "
+                "may drown everything else a model is told; standardize features with --scale, or scale=True "
+                "in Python.",
                 Notice,
                 stacklevel=2,
             )

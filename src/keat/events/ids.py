@@ -102,12 +102,11 @@ class IdMap:
         except UnicodeEncodeError as error:  # half a letter, which no file can hold
             raise InputError(f"Node {error.object!r} does not occur in this stream; check it.") from error
         if not self._is_text():
-            odd = pc.index(
-                pc.match_substring_regex(pc.ascii_trim(written, BLANKS), WHOLE_NUMBER), False
-            ).as_py()
-            if odd >= 0:
+            whole = pc.match_substring_regex(pc.ascii_trim(written, BLANKS), WHOLE_NUMBER)
+            if (odd := pc.index(whole, False).as_py()) >= 0:
                 raise InputError(
-                    f"The nodes of this stream are whole numbers, written like 7 or 42; '{labels[odd]}' is not."
+                    "The nodes of this stream are whole numbers, written like 7 or 42; "
+                    f"'{labels[odd]}' is not."
                 )
         return self._known(self.find_written(written, side=side), labels)
 

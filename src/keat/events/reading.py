@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Self, TypedDict, TypeVar, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -15,52 +15,59 @@ from keat.errors import InputError
 from keat.events.columns import Column
 from keat.events.csv_ids import typed_ids
 from keat.events.dense_ids import dense_ids
+from keat.events.encoding_streams import encode_stream, learn_encoding
 from keat.events.feature_columns import Matrix, RawColumn, map_features, read_features, read_labels
-from keat.events.feature_encoding import FeatureEncoding, encode_columns, learn_columns, tell_of_large
+from keat.events.feature_encoding import FeatureEncoding
 from keat.events.files import Source, open_file, open_frame, sign_of
-from keat.events.node_table import NodeTable, read_node_table
+from keat.events.node_table import read_node_table
 from keat.events.roles import columns_of_roles
 from keat.events.saving import require_saved
-from keat.events.splitting import split
 from keat.events.stream import EventStream
 from keat.events.time_column import read_time
 from keat.events.time_format import require_time_format
 from keat.events.units import TimeUnit, require_unit
 
-T = TypeVar("T")
-
-
-def option(default: T, help: str) -> T:
-    """A field that is an option of the command, too."""
-    return field(default=default, metadata={"help": help})
-
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a file or frame is read, as it was said and, in ``encoding``, as it was learned from training."""
+    """How a file or frame is read: what was said, and in ``encoding`` what was learned from training events.
+    A field with a help is an option of every verb that reads a file; `read_events` says what each means."""
 
-    src: str | None = option(None, "Column of sources.")
-    dst: str | None = option(None, "Column of destinations.")
-    time: str | None = option(None, "Column of times.")
-    features: tuple[str, ...] = option((), "Feature columns, comma-separated, or an .npy matrix.")
-    categorical: tuple[str, ...] = option(
-        (), "Those of them that are kinds and not amounts: a feature for each value, up to 64."
+    src: str | None = field(default=None, metadata={"help": "Column of sources."})
+    dst: str | None = field(default=None, metadata={"help": "Column of destinations."})
+    time: str | None = field(default=None, metadata={"help": "Column of times."})
+    features: tuple[str, ...] = field(
+        default=(), metadata={"help": "Feature columns, comma-separated, or an .npy matrix."}
     )
-    scale: bool = option(False, "Standardize features that are numbers, as the training split has them.")
-    label: str | None = option(None, "Column of event labels.")
-    unit: TimeUnit | None = option(None, "Unit of whole-number times: s, ms, us, ns, day, year.")
-    time_format: str | None = option(
-        None, "How times are written, like '%d.%m.%Y %H:%M' (strptime), or yyyymmdd, or excel."
+    categorical: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": "Feature columns of kinds, not amounts: each of up to 64 values is a feature."},
     )
-    bipartite: bool = option(
-        False, "Sources and destinations are different things even where their ids coincide."
+    scale: bool = field(
+        default=False,
+        metadata={"help": "Standardize numeric features by the training split's mean and deviation."},
     )
-    delimiter: str | None = option(
-        None, "What separates columns of text: one sign, or comma, tab, semicolon, pipe, space."
+    label: str | None = field(default=None, metadata={"help": "Column of event labels."})
+    unit: TimeUnit | None = field(
+        default=None, metadata={"help": "Unit of whole-number times: s, ms, us, ns, day, year."}
     )
-    header: bool = option(True, "Text without a header: columns are named by number, from 1.")
-    node_features: str | None = option(
-        None, "File with a row of numbers a node, which its first column names."
+    time_format: str | None = field(
+        default=None,
+        metadata={"help": "How times are written: strptime, like '%d.%m.%Y %H:%M'; yyyymmdd; or excel."},
+    )
+    bipartite: bool = field(
+        default=False,
+        metadata={"help": "Sources and destinations are different things even where their ids coincide."},
+    )
+    delimiter: str | None = field(
+        default=None,
+        metadata={"help": "Between columns of text: a sign, or comma, tab, semicolon, pipe, space."},
+    )
+    header: bool = field(
+        default=True, metadata={"help": "The first row is an event; columns are named by number, from 1."}
+    )
+    node_features: str | None = field(
+        default=None, metadata={"help": "File of features of nodes: a column that names them, and numbers."}
     )
     weight: str | None = None  # a feature that says how much an event counts, never scaled
     encoding: FeatureEncoding | None = None
@@ -122,7 +129,13 @@ class Reading:
         if self.node_features is not None:
             path = expanded(self.node_features)
             nodes = read_node_table(path, stream.ids, stream.name, self.delimiter, header=self.header)
-        return self._encoded(stream, raw, nodes, opened.where)
+        if not raw and nodes is None:
+            return self, stream
+        known = self.encoding
+        if known is None:
+            kept = () if self.weight is None else (self.weight,)
+            known = learn_encoding(stream, raw, nodes, opened.where, scale=self.scale, kept=kept)
+        return replace(self, encoding=known), encode_stream(known, stream, raw, nodes, opened.where)
 
     def position(self, column: str) -> int:
         """Where the numbers of a column begin among the features of an event that was read."""
@@ -199,36 +212,6 @@ class Reading:
         )
         return unsorted.in_time_order(), raw
 
-    def _encoded(
-        self, stream: EventStream, raw: list[RawColumn], nodes: NodeTable | None, where: str
-    ) -> tuple[Self, EventStream]:
-        if not raw and nodes is None:
-            return self, stream
-        known = self.encoding
-        if known is None:
-            known = self._learned(stream, raw, nodes)
-            kept = () if self.weight is None else (self.weight,)
-            tell_of_large(known.events, stream.features, where, kept)
-            if nodes is not None:
-                tell_of_large(known.nodes, nodes.matrix, nodes.where)
-        stream = replace(stream, features=encode_columns(known.events, stream.features, raw, where))
-        if nodes is not None:
-            encoded = encode_columns(known.nodes, nodes.matrix, nodes.raw, nodes.where)
-            stream = replace(stream, node_features=np.where(nodes.known[:, None], encoded, np.float32(0)))
-        return replace(self, encoding=known), stream
-
-    def _learned(self, stream: EventStream, raw: list[RawColumn], nodes: NodeTable | None) -> FeatureEncoding:
-        """From training events, and from the rows of nodes that occur in them."""
-        train = split(stream).train if self.scale or self.categorical else stream
-        kept = () if self.weight is None else (self.weight,)
-        events = learn_columns(train.features, raw, scale=self.scale, kept=kept)
-        if nodes is None:
-            return FeatureEncoding(events)
-        seen = np.zeros(stream.num_nodes, dtype=np.bool_)
-        seen[train.src] = seen[train.dst] = True
-        rows = nodes.matrix[seen & nodes.known]
-        return FeatureEncoding(events, learn_columns(rows, nodes.raw, scale=self.scale))
-
 
 class ReadingOptions(TypedDict, total=False):
     """The fields of a `Reading`, in the types in which people write them."""
@@ -268,12 +251,12 @@ def read_events(source: Any, *, name: str | None = None, **options: Unpack[Readi
     - ``time_format``: how times are written, for strptime (``"%d.%m.%Y %H:%M"``), or ``"yyyymmdd"``, or
       ``"excel"`` for day numbers of a spreadsheet. Without it, numbers and ISO 8601.
     - ``bipartite``: sources and destinations are different kinds of node even where ids coincide.
-    - ``delimiter``: what separates columns of a text file, a sign or its name (``"tab"``). Without it, a comma
-      or, in ``.tsv``, a tab.
-    - ``header``: False if the first row is an event; columns are then called ``"1"``, ``"2"``, …, and the first
-      three are source, destination and time.
-    - ``node_features``: a file of any of these kinds with a row a node, which its first column (or one called
-      node, node_id or id) names; all other columns are numbers. Nodes without a row get zeros.
+    - ``delimiter``: what separates columns of a text file, a sign or its name (``"tab"``). Without it, a
+      comma or, in ``.tsv``, a tab.
+    - ``header``: False if the first row is an event; columns are then called ``"1"``, ``"2"``, …, and the
+      first three are source, destination and time.
+    - ``node_features``: a file of any of these kinds with a row a node, which its first column (or one
+      called node, node_id or id) names; other columns are numbers. Nodes without a row get zeros.
     - ``weight``: the feature that says how much an event counts; it is never scaled.
 
     Ids are integers or strings. In CSV they are integers if all ids of both columns are written as such;

@@ -26,8 +26,8 @@ def columns_of_roles(
     if not header:
         if len(source.columns) < len(PLACES):
             raise InputError(
-                f"{source.where} has {len(source.columns)} columns, and source, destination and time need one "
-                "each; check the delimiter."
+                f"{source.where} has {len(source.columns)} columns, and source, destination and time need "
+                "one each; check the delimiter."
             )
         given = PLACES | given
     if label is not None:

@@ -132,6 +132,8 @@ def _from_sheet(column: Column) -> Column:
     """Day numbers of a spreadsheet, with the time of day as a fraction, to the millisecond it resolves."""
     if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
         column = column.from_bytes()
+    if is_text(column.type):
+        column = Column(column.where, column.name, pc.utf8_trim_whitespace(column.data))
     do = "mend or drop the row, or give another time format"
     column = column.cast(pa.float64(), "'{value}' is not a day number of a spreadsheet", do=do)
     days: npt.NDArray[Any] = to_numpy(column.data)
