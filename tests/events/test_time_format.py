@@ -14,8 +14,8 @@ from keat.errors import InputError
 from keat.events import read_events
 
 
-def moment(*parts: int) -> int:
-    return int(datetime(*parts, tzinfo=UTC).timestamp())  # type: ignore[arg-type]
+def moment(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:
+    return int(datetime(year, month, day, hour, minute, tzinfo=UTC).timestamp())
 
 
 def times(path: Path, written: list[str], form: str, **options: Any) -> tuple[list[int], str]:

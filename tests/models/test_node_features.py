@@ -29,5 +29,5 @@ def test_every_model_uses_features_of_nodes_or_says_that_it_does_not(
     made = with_node_features(name, config, stream)
     assert made == replace(config, node_dim=3)
     assert with_node_features(name, made, stream) == made
-    with pytest.raises(InputError, match="node_dim is 5, but nodes of .* have 3 features; leave it out"):
+    with pytest.raises(InputError, match=r"node_dim is 5, but nodes of .* have 3 features; leave it out"):
         with_node_features(name, replace(config, node_dim=5), stream)
