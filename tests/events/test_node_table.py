@@ -88,6 +88,7 @@ BAD = [
         r"None of the 2 nodes in column 'node' of .*nodes\.csv occurs in few",
     ),
     ("one name", "node,a,a\n3,1,1\n", r"nodes\.csv has two columns of one name"),
+    ("no rows", "node,age\n", r"nodes\.csv has columns but no rows; give at least one node"),
     ("empty", "", r"nodes\.csv is empty"),
 ]
 

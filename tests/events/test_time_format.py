@@ -132,6 +132,18 @@ def test_datetimes_have_no_format() -> None:
         read_events(pa.table({"src": [0], "dst": [1], "t": stamps}), time_format="%Y")
 
 
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("excel", "the values are list.*, not day numbers; leave"),
+        ("yyyymmdd", "the values are list.*, not times"),
+    ],
+)
+def test_lists_are_no_times(form: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_events(pa.table({"src": [0], "dst": [1], "t": [[1]]}), time_format=form)
+
+
 def test_the_quick_way_and_the_careful_way_agree(tmp_path: Path) -> None:
     """Half the rows are written with zeros, which Arrow reads, half without, which only Python is asked."""
     rng = np.random.default_rng(0)

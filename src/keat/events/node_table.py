@@ -47,6 +47,8 @@ def read_node_table(
             f"{opened.where} has no column beside '{named}', which names the nodes; add numbers."
         )
     table = opened.read(opened.columns, [named, *sides])
+    if table.num_rows == 0:
+        raise InputError(f"{opened.where} has columns but no rows; give at least one node.")
     where = opened.where
     nodes = _text(Column(where, named, table[named]))
     matrix, raw = read_features([Column(where, name, table[name]) for name in features], text=NUMBERS)

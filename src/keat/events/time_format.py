@@ -134,6 +134,8 @@ def _from_sheet(column: Column) -> Column:
         column = column.from_bytes()
     if is_text(column.type):
         column = Column(column.where, column.name, pc.utf8_trim_whitespace(column.data))
+    elif not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+        raise column.error(f"the values are {column.type}, not day numbers", do="leave the time format out")
     do = "mend or drop the row, or give another time format"
     column = column.cast(pa.float64(), "'{value}' is not a day number of a spreadsheet", do=do)
     days: npt.NDArray[Any] = to_numpy(column.data)
