@@ -49,7 +49,7 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the log that the pages speak of: their header, more rows."""
+    """A folder with the logs that the pages speak of: their header, more rows."""
     (shown,) = blocks(README, "csv")
     header, *first = shown.splitlines()
     shops = ["corner café", "books & co", "gym", "kiosk"]
@@ -57,6 +57,8 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         f"C-{k % 23:03},{shops[k * k % 4]},2024-01-06 {k // 60:02}:{k % 60:02}:00,{k}.5" for k in range(300)
     ]
     (tmp_path / "orders.csv").write_text("\n".join([header, *first, *more]) + "\n", encoding="utf-8")
+    visits = [f"{k % 7};31.01.2024 13:{k % 60:02};{k % 5};{k}.50" for k in range(60)]
+    (tmp_path / "visits.txt").write_text("\n".join(visits) + "\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KEAT_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("OMP_NUM_THREADS", "1")

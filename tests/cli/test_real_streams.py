@@ -43,6 +43,7 @@ def test_facts(name: str) -> None:
 
 
 @every_slice
+@pytest.mark.filterwarnings("ignore:.*values reach 1,191 and are not scaled")
 def test_features_and_labels_stay_with_their_events(name: str) -> None:
     column = "f_log_qty" if name == "baskets" else "f_delay"
     stream = read_events(file(name), features=column, label="label")

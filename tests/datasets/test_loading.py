@@ -14,6 +14,7 @@ import keat
 from conftest import MakeStream
 from keat.datasets.loading import Dataset, load
 from keat.errors import InputError, Notice, UnknownNameError
+from keat.events import TimeUnit
 
 
 def frame(first: int = 0, step: int = 10, rows: int = 60) -> pd.DataFrame:
@@ -90,7 +91,7 @@ def test_an_unknown_name_gets_the_nearest() -> None:
         (1_700_000_000_000_000_000, 1000, "ns"),
     ],
 )
-def test_times_that_make_odd_seconds_are_pointed_out(first: int, step: int, unit: str) -> None:
+def test_times_that_make_odd_seconds_are_pointed_out(first: int, step: int, unit: TimeUnit) -> None:
     with pytest.warns(Notice, match=f'taken as seconds; if their unit is .*--unit {unit}, or unit="{unit}"'):
         load(frame(first, step))
     assert load(frame(first, step), unit=unit).stream.unit == unit  # said so: no notice
@@ -130,11 +131,14 @@ def test_a_saved_slice_is_a_dataset_of_its_own(random_stream: MakeStream, tmp_pa
 @pytest.mark.parametrize(
     ("times", "looks"),
     [
-        (["20240131", "20240201", "20241231"], "look like dates written as YYYYMMDD; write them as 2024-"),
+        (
+            ["20240131", "20240201", "20241231"],
+            "look like dates written as YYYYMMDD; if they are, say so: --time-format yyyymmdd,",
+        ),
         (["202401", "202402", "202412"], "look like dates written as YYYYMM;"),
         (["202401311345", "202402010000", "202402012359"], "look like dates written as YYYYMMDDhhmm;"),
         (["20240131134500", "20240131134501", "20240131134502"], "dates written as YYYYMMDDhhmmss;"),
-        (["45321", "45322", "45330"], r"day numbers of a spreadsheet \(45321 is 2024-01-30\); write them as"),
+        (["45321", "45322", "45330"], r"day numbers of a spreadsheet \(45321 is 2024-01-30\); if .* excel"),
         (["45321.5", "45322.25", "45330.75"], r"from 45321 to 45330 .*spreadsheet \(45321 is 2024-01-30\)"),
         (["2001", "2002", "2010"], "if their unit is 'year', say so"),
     ],

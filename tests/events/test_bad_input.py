@@ -158,7 +158,7 @@ FILES = [
     bad("no header", csv("\n\n"), r"events\.csv is empty; write or download it again"),
     bad("nothing zipped", csv(gzip.compress(b""), "events.csv.gz"), r"events\.csv\.gz is empty; write or"),
     bad("semicolons", csv("src;dst;t\n1;2;3\n"), r"events\.csv are separated by semicolons, not by commas"),
-    bad("tabs in .csv", csv("src\tdst\tt\n1\t2\t3\n"), r"separated by tabs, not by commas; save it"),
+    bad("tabs in .csv", csv("src\tdst\tt\n1\t2\t3\n"), r"separated by tabs, not by commas; say so"),
     bad("commas in .tsv", csv(HEADER, "events.tsv"), r"events\.tsv are separated by commas, not by tabs"),
     bad("other folder", lambda folder: folder, r"is a folder, but not one written by .*save; give a file or"),
     bad("options for another folder", lambda folder: folder, r"but not one written by", src="u"),

@@ -160,9 +160,7 @@ def test_labels_of_nodes_become_labels_of_events(random_stream: MakeStream) -> N
 @pytest.mark.filterwarnings("ignore:1,449 events of trade")
 def test_trade_between_countries(shared_file: FindFile) -> None:
     """Each year but the first is a label of the 69 countries, asked at the end of the year before."""
-    data = label_by_period(
-        load(shared_file("trade.parquet"), features="trade", unit="year"), "year", weight=0
-    )
+    data = label_by_period(load(shared_file("trade.parquet"), weight="trade", unit="year"), "year", weight=0)
     labels = data.stream.node_labels
     assert labels is not None
     assert np.unique(labels.t).tolist() == list(range(1986, 2006))

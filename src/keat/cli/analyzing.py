@@ -11,9 +11,10 @@ import numpy as np
 import typer
 
 from keat.cli.console import err, print_json, print_line, print_table
-from keat.cli.options import Bipartite, Dst, Features, Json, Src, Time, Unit, open_dataset, picture_place
+from keat.cli.options import Json, open_dataset, picture_place, reads_events
 from keat.disk import new_file
 from keat.errors import MissingExtraError, Notice
+from keat.events import Reading
 
 if TYPE_CHECKING:
     from keat.explain.measuring import Measured
@@ -28,6 +29,7 @@ RATES = (0.1, 0.5, 1.0, 2.0)
 
 
 @app.command("moments")
+@reads_events(without=("label",))
 def moments_command(
     dataset: Annotated[
         str | None,
@@ -35,12 +37,8 @@ def moments_command(
     ] = None,
     picture: Picture = None,
     json: Json = False,
-    src: Src = None,
-    dst: Dst = None,
-    time: Time = None,
-    features: Features = None,
-    unit: Unit = None,
-    bipartite: Bipartite = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Which moments of p(Δt) an encoding sees, and R_n, what a kernel leaves of the n-th: E(ψtⁿ) / E(tⁿ)."""
     from keat.analysis.gaps import gaps_of
@@ -67,7 +65,7 @@ def moments_command(
     }
     gaps = {}
     if dataset is not None:
-        data = open_dataset(dataset, src, dst, time, features, None, unit, bipartite)
+        data = open_dataset(dataset, reading)
         gaps[data.name] = (gaps_of(data.train), data.sigma())
     samples = {
         name: sample_ratios(laplacian(sigma), values, ORDERS) for name, (values, sigma) in gaps.items()
@@ -105,22 +103,19 @@ def moments_command(
 
 
 @app.command("attention")
+@reads_events(without=("label",))
 def attention_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs of TGN.")],
     dataset: Annotated[str, typer.Option("--data", help="What they were trained on.")],
     picture: Picture = None,
     json: Json = False,
-    src: Src = None,
-    dst: Dst = None,
-    time: Time = None,
-    features: Features = None,
-    unit: Unit = None,
-    bipartite: Bipartite = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Of trained runs: the blur meter with and without the kernel, variance of logits, faithfulness."""
     from keat.explain.measuring import measure_run
 
-    data = open_dataset(dataset, src, dst, time, features, None, unit, bipartite)
+    data = open_dataset(dataset, reading)
     runs = list({run.absolute(): run for run in runs}.values())  # each once
     found = {}
     for run, name in zip(runs, shortest_names(runs), strict=True):

@@ -13,23 +13,17 @@ from keat.analysis.gaps import gap_summaries
 from keat.analysis.novelty import surprise
 from keat.cli.console import print_json, print_line, print_table, progress_bar
 from keat.cli.options import (
-    Bipartite,
     DatasetArgument,
-    Dst,
-    Features,
     Json,
-    Label,
-    Src,
-    Time,
-    Unit,
     open_dataset,
+    reads_events,
 )
 from keat.datasets.cache import open_dataset as open_named
 from keat.datasets.folder import data_folder
 from keat.datasets.loading import SIMULATED, Dataset
 from keat.datasets.payments import FEATURES
 from keat.datasets.registry import DATASETS, dataset_info
-from keat.events import EventStream, humanize
+from keat.events import EventStream, Reading, humanize
 from keat.events.units import SECONDS_PER
 
 app = typer.Typer(no_args_is_help=True, help="List, inspect and download datasets.")
@@ -77,19 +71,15 @@ def get_command(
 
 
 @app.command("info")
+@reads_events()
 def info_command(
     dataset: DatasetArgument,
     json: Json = False,
-    src: Src = None,
-    dst: Dst = None,
-    time: Time = None,
-    features: Features = None,
-    label: Label = None,
-    unit: Unit = None,
-    bipartite: Bipartite = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Rows, nodes, time span, splits, σ, and how gaps between events drift from split to split."""
-    data = open_dataset(dataset, src, dst, time, features, label, unit, bipartite)
+    data = open_dataset(dataset, reading)
     facts = describe(data)
     if json:
         print_json(facts)

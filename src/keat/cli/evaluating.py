@@ -21,19 +21,14 @@ from keat.cli.node_options import (
     options_of_run,
 )
 from keat.cli.options import (
-    Bipartite,
     DatasetArgument,
-    Dst,
     EvalSample,
-    Features,
     Json,
-    Label,
-    Src,
-    Time,
-    Unit,
     at_least,
     open_dataset,
+    reads_events,
 )
+from keat.events import Reading
 
 if TYPE_CHECKING:
     from keat.report.tables import Table
@@ -44,6 +39,7 @@ NODES = "persistent-forecast, moving-average"  # asking the registry would bring
 LABELS = "counts"
 
 
+@reads_events()
 def evaluate_command(
     model: Annotated[
         str,
@@ -93,13 +89,8 @@ def evaluate_command(
         bool, typer.Option("--trust-pickle", help="Open the official negatives, which TGB ships as a pickle.")
     ] = False,
     json: Json = False,
-    src: Src = None,
-    dst: Dst = None,
-    time: Time = None,
-    features: Features = None,
-    label: Label = None,
-    unit: Unit = None,
-    bipartite: Bipartite = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Score a split of a dataset and print the metrics.
 
@@ -124,8 +115,8 @@ def evaluate_command(
     labels = options_of_run(labels, description)
     if task is None and "head" in description:
         task = description["task"]["kind"]
-    features, task = labels.features(features), labels.task(task, label)
-    data = labels.apply(open_dataset(dataset, src, dst, time, features, label, unit, bipartite), features)
+    task = labels.task(task, reading.label)
+    data = labels.apply(open_dataset(dataset, labels.reading(reading)))
     job = task_of(
         data,
         split,  # type: ignore[arg-type]

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keat.cli.console import out, print_json, print_line, print_table
-from keat.cli.options import Bipartite, Features, Json, Unit, at_least, moment, open_dataset
+from keat.cli.options import Json, at_least, moment, open_dataset, reads_events
 from keat.errors import CacheError, InputError, MissingExtraError, Notice
-from keat.events import humanize
+from keat.events import Reading, humanize
 
 if TYPE_CHECKING:
     from keat.explain import Explanation, Scored
 
-_FILE = "Reading your own file"
 
-
+@reads_events(without=("label",), column_options=True)
 def explain_command(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run (keat train --out).")],
     dataset: Annotated[
@@ -53,14 +52,8 @@ def explain_command(
     ] = False,
     folder: Annotated[Path, typer.Option("--out", help="Where pages and pictures go.")] = Path("explained"),
     json: Json = False,
-    src_column: Annotated[str | None, typer.Option(help="Column of sources.", rich_help_panel=_FILE)] = None,
-    dst_column: Annotated[
-        str | None, typer.Option(help="Column of destinations.", rich_help_panel=_FILE)
-    ] = None,
-    time_column: Annotated[str | None, typer.Option(help="Column of times.", rich_help_panel=_FILE)] = None,
-    features: Features = None,
-    unit: Unit = None,
-    bipartite: Bipartite = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Why a pair scored as it did: its past events, node and edge parts, what-ifs, and its pair term.
 
@@ -77,7 +70,7 @@ def explain_command(
 
     data = None
     if dataset is not None:
-        data = open_dataset(dataset, src_column, dst_column, time_column, features, None, unit, bipartite)
+        data = open_dataset(dataset, reading)
     asker = Asker(run, data)
     if older is not None and not asker.attends:
         raise InputError(

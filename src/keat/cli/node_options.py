@@ -12,6 +12,7 @@ from keat.errors import InputError
 
 if TYPE_CHECKING:
     from keat.datasets.loading import Dataset
+    from keat.events import Reading
 
 _PANEL = "Node tasks"
 TaskOption = Annotated[
@@ -73,26 +74,22 @@ class LabelOptions:
     def kept(self) -> dict[str, Any] | None:
         return None if self == LabelOptions() else asdict(self)
 
-    def features(self, given: str | None) -> str | None:
-        """Feature columns to read, the weight among them."""
-        if self.weight is None:
-            return given
-        if self.period is None:
+    def reading(self, given: Reading) -> Reading:
+        """How to read the data: with the weight among its features."""
+        if self.weight is not None and self.period is None:
             raise InputError("--weight says how much an event counts within a --period; give one.")
-        if given is None:
-            return self.weight
-        if given.endswith(".npy"):
-            raise InputError("--weight names a column, so --features must name columns, too.")
-        return given if self.weight in given.split(",") else f"{given},{self.weight}"
+        return given if self.weight is None else replace(given, weight=self.weight)
 
-    def apply(self, data: Dataset, features: str | None) -> Dataset:
-        """The dataset with the labels that were asked for; ``features`` are those that were read."""
+    def apply(self, data: Dataset) -> Dataset:
+        """The dataset with the labels that were asked for."""
         from keat.tasks.label_making import label_by_period, label_events_by_file
 
         if self.period is not None and self.node_labels is not None:
             raise InputError("--period makes node properties and --node-labels labels of events; give one.")
         if self.period is not None:
-            weight = None if self.weight is None else (features or "").split(",").index(self.weight)
+            weight = None
+            if self.weight is not None and data.reading is not None:
+                weight = data.reading.position(self.weight)
             return label_by_period(data, self.period, weight=weight, undirected=self.undirected)
         if self.node_labels is not None:
             file = Path(self.node_labels)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import Field, fields
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,36 +15,14 @@ from keat.cli.console import progress_bar
 from keat.datasets.loading import Dataset, load
 from keat.disk import require_place
 from keat.errors import InputError
+from keat.events import Reading
 
 DatasetArgument = Annotated[
     str, typer.Argument(metavar="DATASET", help="A name (keat data list) or a CSV, Parquet or Arrow file.")
 ]
-PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
 _FILE = "Reading your own file"
-Src = Annotated[str | None, typer.Option("--src", help="Column of sources.", rich_help_panel=_FILE)]
-Dst = Annotated[str | None, typer.Option("--dst", help="Column of destinations.", rich_help_panel=_FILE)]
-Time = Annotated[str | None, typer.Option("--time", help="Column of times.", rich_help_panel=_FILE)]
-Features = Annotated[
-    str | None,
-    typer.Option(
-        "--features", help="Feature columns, comma-separated, or an .npy matrix.", rich_help_panel=_FILE
-    ),
-]
-Label = Annotated[str | None, typer.Option("--label", help="Column of event labels.", rich_help_panel=_FILE)]
-Unit = Annotated[
-    str | None,
-    typer.Option(
-        "--unit", help="Unit of whole-number times: s, ms, us, ns, day, year.", rich_help_panel=_FILE
-    ),
-]
-Bipartite = Annotated[
-    bool,
-    typer.Option(
-        "--bipartite",
-        help="Sources and destinations are different things even where their ids coincide.",
-        rich_help_panel=_FILE,
-    ),
-]
+COLUMNS = ("src", "dst", "time")
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
 
@@ -84,22 +65,66 @@ EvalSample = Annotated[
 ]
 
 
-def open_dataset(
-    source: str,
-    src: str | None,
-    dst: str | None,
-    time: str | None,
-    features: str | None,
-    label: str | None,
-    unit: str | None,
-    bipartite: bool,
-) -> Dataset:
-    """Load what the user named; only options that were given count."""
-    columns: dict[str, Any] = {"src": src, "dst": dst, "time": time, "label": label, "unit": unit}
-    if features is not None:
-        columns["features"] = features if features.endswith(".npy") else features.split(",")
-    given = {name: value for name, value in columns.items() if value is not None}
-    if bipartite:
-        given["bipartite"] = True
+def reads_events(
+    *, without: Collection[str] = (), column_options: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Gives a command that takes ``reading`` an option for every field of a `Reading`, and hands it over as
+    one. ``without`` are fields it has no use for; with ``column_options`` the columns of sources,
+    destinations and times are ``--src-column`` and so on, where ``--src`` is something else."""
+    offered = [each for each in fields(Reading) if "help" in each.metadata and each.name not in without]
+    names = {each.name: _option_name(each, column_options) for each in offered}
+    options = [_option(each, names[each.name]) for each in offered]
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def reading_command(**given: Any) -> None:
+            said = {each: given.pop(name.replace("-", "_")) for each, name in names.items()}
+            command(**given, reading=reading_of(said))
+
+        signature = inspect.signature(command, eval_str=True)
+        own = [each for each in signature.parameters.values() if each.name != "reading"]
+        reading_command.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        reading_command.__annotations__ = {each.name: each.annotation for each in (*own, *options)}
+        return reading_command
+
+    return decorate
+
+
+def reading_of(said: Mapping[str, Any]) -> Reading:
+    """From options as they are typed: several columns are one text, and a flag turns its default round."""
+    typed: dict[str, Any] = {}
+    for each in fields(Reading):
+        value = said.get(each.name)
+        if value is None or value is False:
+            continue
+        if isinstance(each.default, bool):
+            value = not each.default
+        elif isinstance(each.default, tuple):
+            value = value.split(",")
+        typed[each.name] = value
+    return Reading.of(**typed)
+
+
+def _option_name(each: Field[Any], column_options: bool) -> str:
+    name = each.name.replace("_", "-")
+    if each.default is True:
+        return f"no-{name}"
+    return f"{name}-column" if column_options and each.name in COLUMNS else name
+
+
+def _option(each: Field[Any], name: str) -> inspect.Parameter:
+    """What Typer reads: a flag for what is yes or no, else a text."""
+    flag = isinstance(each.default, bool)
+    about = typer.Option(f"--{name}", help=each.metadata["help"], rich_help_panel=_FILE)
+    return inspect.Parameter(
+        name.replace("-", "_"),
+        inspect.Parameter.KEYWORD_ONLY,
+        default=False if flag else None,
+        annotation=Annotated[bool if flag else str | None, about],
+    )
+
+
+def open_dataset(source: str, reading: Reading) -> Dataset:
+    """Load what the user named."""
     with progress_bar(f"getting {source}", unit="bytes") as progress:
-        return load(source, progress=progress, **given)
+        return load(source, reading=reading, progress=progress)

@@ -71,6 +71,11 @@ def predict_command(
     model, description, ids = opened.model, opened.description, opened.names
     now = opened.moment(at)
     about_nodes = "head" in description
+    if about_nodes and pairs is not None and opened.reading.encoding is not None:
+        raise InputError(
+            f"{run} was trained on scaled or categorical features, which a file of pairs cannot have; train "
+            "without --scale and --categorical to score events one by one."
+        )
     if source is not None:
         (_show_shares if about_nodes else _show_destinations)(model, description, ids, source, now, top, json)
     elif pairs is not None:

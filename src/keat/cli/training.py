@@ -21,17 +21,11 @@ from keat.cli.node_options import (
     Weight,
 )
 from keat.cli.options import (
-    Bipartite,
     DatasetArgument,
-    Dst,
     EvalSample,
-    Features,
     Json,
-    Label,
-    Src,
-    Time,
-    Unit,
     open_dataset,
+    reads_events,
 )
 from keat.cli.training_bar import TrainingBar
 from keat.cli.training_options import (
@@ -62,11 +56,12 @@ from keat.cli.training_options import (
 )
 from keat.disk import safe_name
 from keat.errors import InputError
-from keat.events import humanize
+from keat.events import Reading, humanize
 
 MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…; keat-rank; gearsage, keat-gearsage."
 
 
+@reads_events()
 def train_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=MODELS)],
     dataset: DatasetArgument,
@@ -108,17 +103,13 @@ def train_command(
     device: Device = "cpu",
     bf16: Bf16 = False,
     json: Json = False,
-    src: Src = None,
-    dst: Dst = None,
-    time: Time = None,
-    features: Features = None,
-    label: Label = None,
-    unit: Unit = None,
-    bipartite: Bipartite = False,
+    *,
+    reading: Reading,
 ) -> None:
     """Train a model, keep the best epoch by validation, and score the test split."""
     from keat.cli.reporting import train_report
     from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
+    from keat.models.node_features import with_node_features
     from keat.models.registry import trains_in_turn
     from keat.runs.training import finish
     from keat.training.fit import FitConfig
@@ -165,8 +156,10 @@ def train_command(
         **settings_of(model, settings or []),
     )
     labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
-    features, task = labels.features(features), labels.task(task, label)
-    data = labels.apply(open_dataset(dataset, src, dst, time, features, label, unit, bipartite), features)
+    task = labels.task(task, reading.label)
+    data = labels.apply(open_dataset(dataset, labels.reading(reading)))
+    if reading.node_features is not None:
+        config = with_node_features(model, config, data.stream)
     validation = task_of(data, "val", task, labels, eval_sample, seed)
     about_nodes = validation.kind in ("node-property", "node-label")
     if encoder is not None and not about_nodes:
@@ -184,10 +177,6 @@ def train_command(
         bf16=bf16,
         seed=seed,
     )
-    columns = {"src": src, "dst": dst, "time": time, "features": features, "label": label, "unit": unit}
-    reading = _given(columns) | ({"bipartite": True} if bipartite else {})
-    if "features" in reading and not reading["features"].endswith(".npy"):
-        reading["features"] = reading["features"].split(",")
     folder = folder or Path("runs") / f"{model}-{safe_name(data.name)}-{seed}"
     sigma = data.sigma()
     err.print(
@@ -209,7 +198,6 @@ def train_command(
                 encoder=encoder,
                 labels=labels.kept(),
                 counts=counts,
-                reading=reading,
             )
     except KeyboardInterrupt:
         print_line(

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from keat.bandwidth import estimate_sigma
 from keat.datasets.cache import open_dataset
@@ -15,7 +15,8 @@ from keat.datasets.payments import simulate_payments
 from keat.datasets.registry import DATASETS, DatasetInfo
 from keat.disk import look_at
 from keat.errors import InputError, Notice, unknown_name
-from keat.events import EventStream, read_events
+from keat.events import EventStream, Reading
+from keat.events.reading import ReadingOptions
 from keat.events.splitting import Splits, split
 
 SIMULATED = "payments"  # the embedded default; "payments:1000000" for another number of events
@@ -29,6 +30,7 @@ class Dataset:
 
     stream: EventStream
     info: DatasetInfo | None = None
+    reading: Reading | None = None  # how a file or frame was read, and later ones are to be
     splits: Splits = field(init=False)
 
     def __post_init__(self) -> None:
@@ -69,23 +71,36 @@ class Dataset:
 
 
 def load(
-    source: Any, *, progress: Callable[[int, int | None], None] | None = None, **columns: Any
+    source: Any,
+    *,
+    reading: Reading | None = None,
+    progress: Callable[[int, int | None], None] | None = None,
+    **options: Unpack[ReadingOptions],
 ) -> Dataset:
     """A dataset by name (``"tgbl-wiki"``), path (``"events.csv"``), or from a frame.
 
-    ``columns`` says how to read a file or frame, see `read_events`. ``"payments"`` is simulated,
+    ``options`` say how to read a file or frame, see `read_events`; or ``reading`` does, such as that of
+    another dataset, whose scales and categories are then used. ``"payments"`` is simulated,
     ``"payments:1000000"`` with a million events. A name is downloaded once, with ``progress`` told of
     (bytes done, bytes in all).
     """
+    if reading is None:
+        reading = Reading.of(**options)
+    elif options:
+        raise InputError(f"Give a reading or '{next(iter(options))}', not both.")
     if isinstance(source, EventStream):
+        if reading != Reading():
+            raise InputError(
+                f"{source.name} is a stream already, so its columns are settled; give only that."
+            )
         return Dataset(source)
     if not isinstance(source, str):
-        return _own(source, columns)
+        return _own(source, reading)
     if not source:
         raise InputError("The name of the dataset is empty; give a name or a path.")
     base, colon, size = source.partition(":")
     known = source in DATASETS or base == SIMULATED
-    if known and columns:
+    if known and reading != Reading():
         raise InputError(f"{source} is known by name, so its columns are settled; give only the name.")
     if base == SIMULATED:
         return Dataset(simulate_payments(_number_of_events(size)) if colon else simulate_payments())
@@ -93,13 +108,13 @@ def load(
         return Dataset(open_dataset(source, progress=progress), DATASETS[source])
     if not _looks_like_a_path(source):
         raise unknown_name("dataset", source, [*DATASETS, SIMULATED])
-    return _own(Path(source), columns)
+    return _own(Path(source), reading)
 
 
-def _own(source: Any, columns: dict[str, Any]) -> Dataset:
+def _own(source: Any, reading: Reading) -> Dataset:
     """The user's own file or frame."""
-    stream = read_events(source, **columns)
-    odd = odd_seconds(stream) if "unit" not in columns else None
+    learned, stream = reading.learn(source)
+    odd = odd_seconds(stream) if reading.unit is None and reading.time_format is None else None
     if odd is not None:
         first, last = (int(stream.t[row]) for row in (0, -1))
         if stream.unit == "us":  # seconds with fractions, as they were written
@@ -109,7 +124,7 @@ def _own(source: Any, columns: dict[str, Any]) -> Dataset:
             Notice,
             stacklevel=3,
         )
-    return Dataset(stream)
+    return Dataset(stream, reading=learned)
 
 
 def _looks_like_a_path(source: str) -> bool:

@@ -13,12 +13,12 @@ from keat.events.units import SECONDS_PER
 
 Times = npt.NDArray[np.int64]
 
-# Dates in digits: how they are written, and how many there are of each two digits from the end.
-DIGITS = {
-    "YYYYMM": (),
-    "YYYYMMDD": (31,),
-    "YYYYMMDDhhmm": (59, 23, 31),
-    "YYYYMMDDhhmmss": (59, 59, 23, 31),
+# Dates in digits: the time format, and how many there are of each two digits from the end.
+DIGITS: dict[str, tuple[str, tuple[int, ...]]] = {
+    "YYYYMM": ("%Y%m", ()),
+    "YYYYMMDD": ("yyyymmdd", (31,)),
+    "YYYYMMDDhhmm": ("%Y%m%d%H%M", (59, 23, 31)),
+    "YYYYMMDDhhmmss": ("%Y%m%d%H%M%S", (59, 59, 23, 31)),
 }
 YEARS = (1900, 2100)
 SHEET_BEGIN = date(1899, 12, 30)  # day 0 of spreadsheets, which take 1900 for a leap year
@@ -31,13 +31,17 @@ def odd_seconds(stream: EventStream) -> str | None:
         return None
     first, last = (float(stream.t[row]) * SECONDS_PER[stream.unit] for row in (0, -1))
     if day := _sheet_day(first, last):
-        return f"look like day numbers of a spreadsheet ({int(first)} is {day}); write them as dates"
+        return f"look like day numbers of a spreadsheet ({int(first)} is {day}); if they are, {_say('excel')}"
     if stream.unit == "us":
         return None
     if form := _date_in_digits(stream.t):
-        return f"look like dates written as {form}; write them as 2024-01-31, or 2024-01-31 13:45:00"
+        return f"look like dates written as {form}; if they are, {_say(DIGITS[form][0])}"
     unit = _likely_unit(int(first), int(last))
     return unit and f"if their unit is '{unit}', say so: --unit {unit}, or unit=\"{unit}\" in Python"
+
+
+def _say(form: str) -> str:
+    return f'say so: --time-format {form}, or time_format="{form}" in Python'
 
 
 def _sheet_day(first: float, last: float) -> date | None:
@@ -47,7 +51,7 @@ def _sheet_day(first: float, last: float) -> date | None:
 
 def _date_in_digits(times: Times) -> str | None:
     """The form in which every one of the times is a date, month by month and day by day."""
-    for form, largest in DIGITS.items():
+    for form, (_, largest) in DIGITS.items():
         scale = 100 ** (len(largest) + 1)
         if not YEARS[0] * scale <= times[0] <= times[-1] < YEARS[1] * scale:
             continue

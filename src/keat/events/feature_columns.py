@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,36 @@ from keat.events.columns import Column, is_text, to_numpy
 Matrix = npt.NDArray[np.float32]
 BLOCK = 1 << 16  # rows checked at a time: a mapped matrix is never copied as a whole
 CLEAN = "fill in or drop such rows, or leave the column out of the features"
+KINDS = "fill in or drop such rows, or, if it holds kinds and not amounts, name the column as categorical"
+EXACT = 1 << 24  # whole numbers up to here are themselves in float32
 
 
-def read_features(columns: Sequence[Column]) -> Matrix:
-    """(N, d): a column of numbers is one feature, a column of equally long lists is as many."""
-    blocks = [_numbers(column) for column in columns]
+@dataclass(frozen=True, slots=True, eq=False)
+class RawColumn:
+    """What a column of features is before it is encoded: numbers, or numbers that stand for values."""
+
+    name: str
+    width: int  # numbers a row
+    values: pa.Array | None = None  # of a categorical column: number k stands for value k
+
+
+def read_features(
+    columns: Sequence[Column], categorical: Collection[str] = (), *, text: str = KINDS
+) -> tuple[Matrix, list[RawColumn]]:
+    """(N, d): a column of numbers is one feature, a column of equally long lists is as many, and one of
+    ``categorical`` values is the number of each. ``text`` is what to do about text among numbers."""
+    values: list[pa.Array | None] = []
+    blocks: list[npt.NDArray[Any]] = []
+    for column in columns:
+        kinds = None
+        if column.name in categorical:
+            block, kinds = _kinds(column)
+        else:
+            block = _numbers(column, text)
+        blocks.append(block)
+        values.append(kinds)
     widths = [1 if block.ndim == 1 else block.shape[1] for block in blocks]
+    raw = [RawColumn(c.name, width, kinds) for c, width, kinds in zip(columns, widths, values, strict=True)]
     if len(blocks) == 1:
         features = blocks[0].reshape(-1, widths[0]).astype(np.float32, copy=False)
     else:
@@ -34,7 +59,7 @@ def read_features(columns: Sequence[Column]) -> Matrix:
         row, position = bad
         column = columns[int(np.searchsorted(np.cumsum(widths), position, side="right"))]
         raise column.error(f"{column.data[row]} is not a finite float32", do=CLEAN, row=row)
-    return features
+    return features, raw
 
 
 def map_features(path: Path, num_events: int) -> Matrix:
@@ -94,7 +119,22 @@ def first_not_finite(matrix: npt.NDArray[np.floating]) -> tuple[int, int] | None
     return None
 
 
-def _numbers(column: Column) -> npt.NDArray[Any]:
+def _kinds(column: Column) -> tuple[npt.NDArray[Any], pa.Array]:
+    """(N,) numbers of the values of a column, and the values. One that is missing is the empty text."""
+    column = column.plain()
+    kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        column = column.from_bytes()
+    elif not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        raise column.error(f"the values are {kind}, not kinds", do="give text or whole numbers")
+    written = pc.fill_null(column.data.cast(pa.large_string()), "")
+    encoded = pc.utf8_trim_whitespace(written).combine_chunks().dictionary_encode()
+    if len(encoded.dictionary) > EXACT:
+        raise column.error(f"it has {len(encoded.dictionary):,} values", do="leave it out of the features")
+    return encoded.indices.to_numpy(), encoded.dictionary
+
+
+def _numbers(column: Column, text: str) -> npt.NDArray[Any]:
     """(N,) of a column of numbers, (N, k) of a column of lists of k numbers."""
     column.require_values(CLEAN)
     column = column.plain()
@@ -103,7 +143,7 @@ def _numbers(column: Column) -> npt.NDArray[Any]:
         return _matrix(column)
     if is_text(kind):
         row = column.first_not(pa.float64()) or 0
-        raise column.error(f"'{column.data[row]}' is not a number", do=CLEAN, row=row)
+        raise column.error(f"'{column.data[row]}' is not a number", do=text, row=row)
     if not _is_number(kind):
         raise column.error(f"the values are {kind}, not numbers", do=CLEAN)
     return _floats(column.data)

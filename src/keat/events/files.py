@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ from keat.errors import InputError
 from keat.events.columns import Column
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons"}
+WORDS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|", "space": " "}
+PLURALS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "pipes", " ": "spaces"}
+BINARY = (".parquet", ".arrow", ".feather")
 KNOWN = ".csv, .tsv (or those with .gz), .parquet, .arrow or .feather"
 CSV_BLOCK = 8 << 20  # bytes a thread parses at a time
 
@@ -34,8 +36,34 @@ class Source:
     where: str  # what errors call it
     name: str  # what its stream is called
     columns: list[str]
-    read: Callable[[list[str], list[str]], pa.Table]  # given the columns, and which of them are ids
-    untyped: bool = False  # a text file: its ids come as bytes, whatever they look like
+    read: Callable[[list[str], list[str]], pa.Table]  # given the columns, and which of them are text
+    untyped: bool = False  # a text file: what is asked for as text comes as bytes, whatever it looks like
+
+    def numbered(self) -> Source:
+        """The same with columns that are called 1, 2, 3, …"""
+        written = dict(zip(numbers(len(self.columns)), self.columns, strict=True))
+
+        def read(columns: list[str], as_text: list[str]) -> pa.Table:
+            table = self.read([written[name] for name in columns], [written[name] for name in as_text])
+            return table.rename_columns(columns)
+
+        return replace(self, columns=list(written), read=read)
+
+
+def numbers(width: int) -> list[str]:
+    """What columns without a name are called."""
+    return [str(place + 1) for place in range(width)]
+
+
+def sign_of(delimiter: str) -> str:
+    """The sign that separates columns, which may be given by its name."""
+    sign = WORDS.get(delimiter.lower(), "\t" if delimiter == "\\t" else delimiter)
+    if len(sign) != 1 or not sign.isascii() or sign.isalnum() or sign in '"\r\n\0':
+        raise InputError(
+            f"'{delimiter}' does not separate columns; a delimiter is one sign, such as ; or |, or one of "
+            f"the words {', '.join(WORDS)}."
+        )
+    return sign
 
 
 def open_frame(frame: Any) -> Source:
@@ -53,20 +81,23 @@ def open_frame(frame: Any) -> Source:
     return Source(where, "events", table.column_names, lambda columns, _: table.select(columns))
 
 
-def open_file(path: Path) -> Source:
-    """The file's columns; nothing but its header is read yet."""
+def open_file(path: Path, delimiter: str | None = None, *, header: bool = True) -> Source:
+    """The file's columns; nothing but its header is read yet. Without a header they are numbered. A
+    ``delimiter`` makes a text file of whatever is not known to be something else."""
     _require_file(path)
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] == [".gz"]:
         suffixes.pop()
     kind = suffixes[-1] if suffixes else ""
-    if kind in DELIMITERS:
-        return _open_csv(path, DELIMITERS[kind])
-    if path.suffix.lower() == ".parquet":
-        return _open_parquet(path)
-    if path.suffix.lower() in (".arrow", ".feather"):
-        return _open_arrow(path)
-    raise InputError(f"Cannot tell what kind of file {path} is; its name should end in {KNOWN}.")
+    if path.suffix.lower() in BINARY:
+        opened = _open_parquet(path) if path.suffix.lower() == ".parquet" else _open_arrow(path)
+        return opened if header else opened.numbered()
+    if delimiter is not None or kind in DELIMITERS:
+        return _open_csv(path, delimiter or DELIMITERS[kind], header)
+    raise InputError(
+        f"Cannot tell what kind of file {path} is; its name should end in {KNOWN}, or say which delimiter "
+        "separates its columns."
+    )
 
 
 def _require_file(path: Path) -> None:
@@ -91,18 +122,18 @@ def _nearest(path: Path) -> str:
     return f"did you mean '{path.parent / near[0]}'?" if near else "check the path."
 
 
-def _open_csv(path: Path, delimiter: str) -> Source:
-    with _readable(path, "CSV"):
-        header = _csv_header(path, delimiter)
-    names = [name.strip() for name in header]
-    written = dict(zip(names, header, strict=True))
+def _open_csv(path: Path, delimiter: str, header: bool) -> Source:
+    with _readable(path, "CSV", header):
+        first = _first_record(path, delimiter)
+    names = [name.strip() for name in first] if header else numbers(len(first))
+    written = dict(zip(names, first, strict=True)) if header else {name: name for name in names}
     parse = pacsv.ParseOptions(delimiter=delimiter)
 
-    def load(columns: list[str], ids: list[str]) -> pa.Table:
-        types = {written[name]: pa.binary() for name in ids}
+    def load(columns: list[str], as_text: list[str]) -> pa.Table:
+        types = {written[name]: pa.binary() for name in as_text}
         convert = pacsv.ConvertOptions(include_columns=[written[c] for c in columns], column_types=types)
-        options = pacsv.ReadOptions(block_size=CSV_BLOCK)
-        with _readable(path, "CSV"):
+        options = pacsv.ReadOptions(block_size=CSV_BLOCK, column_names=None if header else names)
+        with _readable(path, "CSV", header):
             try:
                 return pacsv.read_csv(path, options, parse, convert)
             except pa.ArrowInvalid:  # line breaks in quotes, or a bad row, whose number only one thread knows
@@ -110,18 +141,18 @@ def _open_csv(path: Path, delimiter: str) -> Source:
                 careful = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
                 return pacsv.read_csv(path, options, careful, convert)
 
-    def read(columns: list[str], ids: list[str]) -> pa.Table:
-        table = load(columns, ids).rename_columns(columns)
+    def read(columns: list[str], as_text: list[str]) -> pa.Table:
+        table = load(columns, as_text).rename_columns(columns)
         for name in columns:  # Arrow takes what is not UTF-8 for bytes
-            if pa.types.is_binary(table[name].type) and name not in ids:
+            if pa.types.is_binary(table[name].type) and name not in as_text:
                 Column(str(path), name, table[name]).from_bytes()
         return table
 
     return Source(str(path), _stem(path), names, read, untyped=True)
 
 
-def _csv_header(path: Path, delimiter: str) -> list[str]:
-    """The names in the first record, as they are written.
+def _first_record(path: Path, delimiter: str) -> list[str]:
+    """What stands in the first record, as it is written: the names of the columns, if there is a header.
 
     Not through Arrow, which minds bad rows further down; a Python callback that lets it skip them can still
     be held by its threads when the interpreter ends, and abort it.
@@ -134,10 +165,12 @@ def _csv_header(path: Path, delimiter: str) -> list[str]:
     line = "".join(names)
     if "\0" in line or any("\udc80" <= letter <= "\udcff" for letter in line):
         raise InputError(f"{path} is not UTF-8 text; save it in UTF-8.")
-    if len(names) == 1 and (other := next((sign for sign in SEPARATORS if sign in line), None)):
+    others = {word: sign for word, sign in WORDS.items() if sign in line and sign != " "}
+    if len(names) == 1 and others:
+        word, sign = next(iter(others.items()))
         raise InputError(
-            f"The columns of {path} are separated by {SEPARATORS[other]}, not by {SEPARATORS[delimiter]}; "
-            "save it with commas as .csv or with tabs as .tsv."
+            f"The columns of {path} are separated by {PLURALS[sign]}, not by "
+            f"{PLURALS.get(delimiter, repr(delimiter))}; say so with the delimiter '{word}'."
         )
     return names
 
@@ -187,7 +220,7 @@ def _stem(path: Path) -> str:
 
 
 @contextmanager
-def _readable(path: Path, kind: str) -> Iterator[None]:
+def _readable(path: Path, kind: str, header: bool = True) -> Iterator[None]:
     """Whatever Arrow finds wrong with a file becomes one sentence."""
     try:
         yield
@@ -198,8 +231,8 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
         if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason):
             row, expected, got = map(int, ragged.groups())
             raise InputError(
-                f"{path}, data row {row - 1}: {got} values where the header names {expected} columns; "
-                "mend or drop the row."
+                f"{path}, data row {row - header}: {got} values where the "
+                f"{'header names' if header else 'first row has'} {expected} columns; mend or drop the row."
             ) from error
         raise InputError(
             f"{path} is not a readable {kind} file ({reason[:200]}); write or download it again."

@@ -109,19 +109,33 @@ class IdMap:
             written = pa.array([str(label) for label in labels], pa.large_string())
         except UnicodeEncodeError as error:  # half a letter, which no file can hold
             raise InputError(f"Node {error.object!r} does not occur in this stream; check it.") from error
+        if not self._is_text():
+            whole = pc.match_substring_regex(pc.ascii_trim(written, BLANKS), WHOLE_NUMBER)
+            if (odd := pc.index(whole, False).as_py()) >= 0:
+                raise InputError(
+                    "The nodes of this stream are whole numbers, written like 7 or 42; "
+                    f"'{labels[odd]}' is not."
+                )
+        return self._known(self.find_written(written, side=side), labels, strangers)
+
+    def find_written(self, written: pa.Array, *, side: Side | None = None) -> npt.NDArray[np.int64]:
+        """The same of an array of text, with -1 for what is nobody's id."""
         trimmed = pc.ascii_trim(written, BLANKS)
-        if self.labels is not None and not pa.types.is_integer(self.labels.type):
+        if self._is_text():
             found = self._find(written, side)
-            return self._known(np.where(found < 0, self._find(trimmed, side), found), labels, strangers)
-        odd = pc.index(pc.match_substring_regex(trimmed, WHOLE_NUMBER), False).as_py()
-        if odd >= 0:
-            raise InputError(
-                f"The nodes of this stream are whole numbers, written like 7 or 42; '{labels[odd]}' is not."
-            )
-        fits = [len(text) <= 20 and -(1 << 63) <= int(text) < 1 << 63 for text in trimmed.to_pylist()]
-        numbers = pc.if_else(pa.array(fits, pa.bool_()), trimmed, "0").cast(pa.int64())
-        found = np.where(fits, self._find(numbers, side), -1)  # what does not fit is nobody's id
-        return self._known(found, labels, strangers)
+            return np.where(found < 0, self._find(trimmed, side), found)
+        whole = pc.match_substring_regex(trimmed, WHOLE_NUMBER).to_pylist()
+        fits = [
+            number and len(text) <= 20 and -(1 << 63) <= int(text) < 1 << 63
+            for number, text in zip(whole, trimmed.to_pylist(), strict=True)
+        ]
+        rows = np.flatnonzero(fits)
+        found = np.full(len(trimmed), -1, dtype=np.int64)
+        found[rows] = self._find(trimmed.take(pa.array(rows)).cast(pa.int64()), side)
+        return found
+
+    def _is_text(self) -> bool:
+        return self.labels is not None and not pa.types.is_integer(self.labels.type)
 
     def _find(self, wanted: pa.Array, side: Side | None) -> npt.NDArray[np.int64]:
         """Dense ids of labels of the right type, -1 for those that are nobody's."""

@@ -1,13 +1,12 @@
-"""`read_events`: files and frames of any layout → `EventStream`."""
+"""`Reading`: how files and frames of any layout become an `EventStream`. Each way of reading is a field here,
+from which the options of `read_events`, `keat.load` and the command follow."""
 
 from __future__ import annotations
 
-import difflib
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
@@ -16,33 +15,224 @@ from keat.errors import InputError
 from keat.events.columns import Column
 from keat.events.csv_ids import typed_ids
 from keat.events.dense_ids import dense_ids
-from keat.events.feature_columns import map_features, read_features, read_labels
-from keat.events.files import Source, open_file, open_frame
+from keat.events.encoding_streams import encode_stream, learn_encoding
+from keat.events.feature_columns import Matrix, RawColumn, map_features, read_features, read_labels
+from keat.events.feature_encoding import FeatureEncoding
+from keat.events.files import Source, open_file, open_frame, sign_of
+from keat.events.node_table import read_node_table
+from keat.events.roles import columns_of_roles
 from keat.events.saving import require_saved
 from keat.events.stream import EventStream
 from keat.events.time_column import read_time
+from keat.events.time_format import require_time_format
 from keat.events.units import TimeUnit, require_unit
 
-# What a column may be called when it is not named; the first that is there is taken, in any case.
-USUAL_NAMES = {
-    "src": ("src", "source", "u", "from", "user", "user_id"),
-    "dst": ("dst", "destination", "target", "v", "to", "item", "item_id"),
-    "time": ("t", "time", "timestamp", "ts", "datetime", "date"),
-}
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file or frame is read: what was said, and in ``encoding`` what was learned from training events.
+    A field with a help is an option of every verb that reads a file; `read_events` says what each means."""
+
+    src: str | None = field(default=None, metadata={"help": "Column of sources."})
+    dst: str | None = field(default=None, metadata={"help": "Column of destinations."})
+    time: str | None = field(default=None, metadata={"help": "Column of times."})
+    features: tuple[str, ...] = field(
+        default=(), metadata={"help": "Feature columns, comma-separated, or an .npy matrix."}
+    )
+    categorical: tuple[str, ...] = field(
+        default=(),
+        metadata={"help": "Feature columns of kinds, not amounts: each of up to 64 values is a feature."},
+    )
+    scale: bool = field(
+        default=False,
+        metadata={"help": "Standardize numeric features by the training split's mean and deviation."},
+    )
+    label: str | None = field(default=None, metadata={"help": "Column of event labels."})
+    unit: TimeUnit | None = field(
+        default=None, metadata={"help": "Unit of whole-number times: s, ms, us, ns, day, year."}
+    )
+    time_format: str | None = field(
+        default=None,
+        metadata={"help": "How times are written: strptime, like '%d.%m.%Y %H:%M'; yyyymmdd; or excel."},
+    )
+    bipartite: bool = field(
+        default=False,
+        metadata={"help": "Sources and destinations are different things even where their ids coincide."},
+    )
+    delimiter: str | None = field(
+        default=None,
+        metadata={"help": "Between columns of text: a sign, or comma, tab, semicolon, pipe, space."},
+    )
+    header: bool = field(
+        default=True, metadata={"help": "The first row is an event; columns are named by number, from 1."}
+    )
+    node_features: str | None = field(
+        default=None, metadata={"help": "File of features of nodes: a column that names them, and numbers."}
+    )
+    weight: str | None = None  # a feature that says how much an event counts, never scaled
+    encoding: FeatureEncoding | None = None
+
+    def __post_init__(self) -> None:
+        if self.unit is not None:
+            require_unit(self.unit)
+        if self.time_format is not None:
+            require_time_format(self.time_format)
+        if self.delimiter is not None:
+            object.__setattr__(self, "delimiter", sign_of(self.delimiter))
+        more = [*self.categorical, *([] if self.weight is None else [self.weight])]
+        if self.matrix is not None and more:
+            raise InputError(f"'{more[0]}' names a column, so the features must be columns, too.")
+        if self.weight in self.categorical:
+            raise InputError(f"'{self.weight}' is a weight, so it cannot be categorical; choose.")
+        also = tuple(column for column in dict.fromkeys(more) if column not in self.features)
+        object.__setattr__(self, "features", self.features + also)
+
+    @classmethod
+    def of(cls, **options: Unpack[ReadingOptions]) -> Self:
+        """From options as people write them: one column or several, a number for a column, a `Path`."""
+        plain: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        for name in ("features", "categorical"):
+            if name in plain:
+                several = plain[name]
+                several = [several] if isinstance(several, str | int | Path) else several
+                plain[name] = tuple(str(column) for column in several)
+        for name in ("src", "dst", "time", "label", "weight", "node_features"):
+            if name in plain:
+                plain[name] = str(plain[name])
+        return cls(**plain)
+
+    @property
+    def matrix(self) -> Path | None:
+        """The file of features, where they are no columns."""
+        only = self.features[0] if len(self.features) == 1 else ""
+        return expanded(only) if only.endswith(".npy") else None
+
+    def read(self, source: Any, *, name: str | None = None) -> EventStream:
+        """Read a stream of events, check it, and put it in time order; see `read_events`."""
+        return self.learn(source, name=name)[1]
+
+    def learn(self, source: Any, *, name: str | None = None) -> tuple[Self, EventStream]:
+        """The stream, and this reading with the encoding that later files are to be read with. Where there is
+        none yet, it is learned from the training split of what is read."""
+        if isinstance(source, str | Path):
+            if source == "":
+                raise InputError("The path of the events is empty; give a file or a folder.")
+            path = expanded(source)
+            if look_at(path) == "folder":
+                return self, self._saved(path, name)
+            opened = open_file(path, self.delimiter, header=self.header)
+        else:
+            opened = open_frame(source)
+            opened = opened if self.header else opened.numbered()
+        stream, raw = self._unencoded(opened, name)
+        nodes = None
+        if self.node_features is not None:
+            path = expanded(self.node_features)
+            nodes = read_node_table(path, stream.ids, stream.name, self.delimiter, header=self.header)
+        if not raw and nodes is None:
+            return self, stream
+        known = self.encoding
+        if known is None:
+            kept = () if self.weight is None else (self.weight,)
+            known = learn_encoding(stream, raw, nodes, opened.where, scale=self.scale, kept=kept)
+        return replace(self, encoding=known), encode_stream(known, stream, raw, nodes, opened.where)
+
+    def position(self, column: str) -> int:
+        """Where the numbers of a column begin among the features of an event that was read."""
+        return 0 if self.encoding is None else self.encoding.position(column)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, from which `from_json` makes an equal reading."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, about: Mapping[str, Any]) -> Self:
+        """What `to_json` made; a ValueError says what is wrong."""
+        kept = dict(about)
+        if unknown := sorted(set(kept) - {each.name for each in fields(cls)}):
+            raise ValueError(f"a reading has no '{unknown[0]}'")
+        for each in fields(cls):
+            value = kept.get(each.name, each.default)
+            if isinstance(each.default, bool):
+                sound = isinstance(value, bool)
+            elif isinstance(each.default, tuple):
+                sound = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
+                kept[each.name] = tuple(value) if sound else ()
+            else:
+                sound = value is None or each.name == "encoding" or isinstance(value, str)
+            if not sound:
+                raise ValueError(f"the '{each.name}' of a reading is {value!r}")
+        if kept.get("encoding") is not None:
+            kept["encoding"] = FeatureEncoding.from_json(kept["encoding"])
+        return cls(**kept)
+
+    def _saved(self, folder: Path, name: str | None) -> EventStream:
+        require_saved(folder)
+        if self != type(self)():
+            raise InputError(f"{folder} is a saved stream, whose columns are settled; give only its path.")
+        stream = EventStream.open(folder)
+        if len(stream) == 0:
+            raise InputError(f"{folder} is a saved stream without events; give one with at least one.")
+        return stream if name is None else replace(stream, name=name)
+
+    def _unencoded(self, opened: Source, name: str | None) -> tuple[EventStream, list[RawColumn]]:
+        """The stream in time order, with features as they are in the file."""
+        features = [] if self.matrix is not None else list(self.features)
+        named = {"src": self.src, "dst": self.dst, "time": self.time}
+        roles = columns_of_roles(opened, named, self.label, features, header=self.header)
+        timed = [roles["time"]] if self.time_format is not None else []
+        table = opened.read(list(roles.values()), [roles["src"], roles["dst"], *timed, *self.categorical])
+        if table.num_rows == 0:
+            raise InputError(f"{opened.where} has columns but no rows; give at least one event.")
+        column = {role: Column(opened.where, name, table[name]) for role, name in roles.items()}
+
+        times, unit = read_time(column["time"], self.unit, self.time_format)
+        sides = column["src"], column["dst"]
+        bipartite = self.bipartite
+        dense_src, dense_dst, ids = dense_ids(
+            *typed_ids(*sides, bipartite=bipartite) if opened.untyped else sides, bipartite=bipartite
+        )
+        matrix: Matrix = np.zeros((len(times), 0), dtype=np.float32)
+        raw: list[RawColumn] = []
+        if self.matrix is not None:
+            matrix = map_features(self.matrix, len(times))
+            raw = [RawColumn(self.features[0], matrix.shape[1])]
+        elif features:
+            matrix, raw = read_features([column[f"features {each}"] for each in features], self.categorical)
+        unsorted = EventStream(
+            src=dense_src,
+            dst=dense_dst,
+            t=times,
+            features=matrix,
+            labels=read_labels(column["label"]) if self.label is not None else None,
+            num_nodes=len(ids),
+            ids=ids,
+            unit=unit,
+            name=name if name is not None else opened.name,
+        )
+        return unsorted.in_time_order(), raw
 
 
-def read_events(
-    source: Any,
-    *,
-    src: str | None = None,
-    dst: str | None = None,
-    time: str | None = None,
-    features: str | Path | Sequence[str] | None = None,
-    label: str | None = None,
-    unit: TimeUnit | None = None,
-    bipartite: bool = False,
-    name: str | None = None,
-) -> EventStream:
+class ReadingOptions(TypedDict, total=False):
+    """The fields of a `Reading`, in the types in which people write them."""
+
+    src: str | int | None
+    dst: str | int | None
+    time: str | int | None
+    features: str | int | Path | Sequence[str | int] | None
+    categorical: str | int | Sequence[str | int] | None
+    scale: bool
+    label: str | int | None
+    unit: TimeUnit | None
+    time_format: str | None
+    bipartite: bool
+    delimiter: str | None
+    header: bool
+    node_features: str | Path | None
+    weight: str | int | None
+
+
+def read_events(source: Any, *, name: str | None = None, **options: Unpack[ReadingOptions]) -> EventStream:
     """Read a stream of events, check it, and put it in time order.
 
     ``source`` is a path (CSV, TSV, Parquet, Arrow, or a folder written by `EventStream.save`) or a
@@ -52,118 +242,25 @@ def read_events(
     - ``src``, ``dst``, ``time``: column names; without them the usual ones are looked for.
     - ``features``: one column or several, of numbers or of equally long lists of numbers, or the path
       of an ``.npy`` matrix with one row an event, which stays on disk. None: no features.
+    - ``categorical``: columns of text or whole numbers that are kinds and not amounts. Each of the first 64
+      values of the training split becomes a feature that is 1 or 0; all others share one.
+    - ``scale``: features that are numbers are standardized, by mean and deviation of the training split.
     - ``label``: a column of whole numbers (kept as int64) or other numbers (float32).
     - ``unit``: of whole-number times, seconds if not given. Dates and datetimes have their own.
       Float times with fractions become whole numbers of a finer unit, with a notice.
+    - ``time_format``: how times are written, for strptime (``"%d.%m.%Y %H:%M"``), or ``"yyyymmdd"``, or
+      ``"excel"`` for day numbers of a spreadsheet. Without it, numbers and ISO 8601.
     - ``bipartite``: sources and destinations are different kinds of node even where ids coincide.
+    - ``delimiter``: what separates columns of a text file, a sign or its name (``"tab"``). Without it, a
+      comma or, in ``.tsv``, a tab.
+    - ``header``: False if the first row is an event; columns are then called ``"1"``, ``"2"``, …, and the
+      first three are source, destination and time.
+    - ``node_features``: a file of any of these kinds with a row a node, which its first column (or one
+      called node, node_id or id) names; other columns are numbers. Nodes without a row get zeros.
+    - ``weight``: the feature that says how much an event counts; it is never scaled.
 
     Ids are integers or strings. In CSV they are integers if all ids of both columns are written as such;
     as soon as one is not, has leading zeros (``007``) or does not fit 64 bits, all are text as it is written,
     but for blanks around them.
     """
-    if unit is not None:
-        require_unit(unit)
-    if isinstance(source, str | Path):
-        if source == "":
-            raise InputError("The path of the events is empty; give a file or a folder.")
-        path = expanded(source)
-        if look_at(path) == "folder":
-            require_saved(path)
-            if bipartite or any(option is not None for option in (src, dst, time, features, label, unit)):
-                raise InputError(f"{path} is a saved stream, whose columns are settled; give only its path.")
-            stream = EventStream.open(path)
-            if len(stream) == 0:
-                raise InputError(f"{path} is a saved stream without events; give one with at least one.")
-            return stream if name is None else replace(stream, name=name)
-        opened = open_file(path)
-    else:
-        opened = open_frame(source)
-
-    matrix_path, feature_names = _feature_source(features)
-    roles = _columns_of_roles(opened, {"src": src, "dst": dst, "time": time}, label, feature_names)
-    table = opened.read(list(roles.values()), [roles["src"], roles["dst"]])
-    if table.num_rows == 0:
-        raise InputError(f"{opened.where} has columns but no rows; give at least one event.")
-    column = {role: Column(opened.where, name, table[name]) for role, name in roles.items()}
-
-    times, unit = read_time(column["time"], unit)
-    sides = column["src"], column["dst"]
-    dense_src, dense_dst, ids = dense_ids(
-        *typed_ids(*sides, bipartite=bipartite) if opened.untyped else sides, bipartite=bipartite
-    )
-    if matrix_path is not None:
-        matrix = map_features(matrix_path, len(times))
-    elif feature_names:
-        matrix = read_features([column[f"features {feature}"] for feature in feature_names])
-    else:
-        matrix = np.zeros((len(times), 0), dtype=np.float32)
-    unsorted = EventStream(
-        src=dense_src,
-        dst=dense_dst,
-        t=times,
-        features=matrix,
-        labels=read_labels(column["label"]) if label is not None else None,
-        num_nodes=len(ids),
-        ids=ids,
-        unit=unit,
-        name=name if name is not None else opened.name,
-    )
-    return unsorted.in_time_order()
-
-
-def _feature_source(features: str | Path | Sequence[str] | None) -> tuple[Path | None, list[str]]:
-    """Either the path of a matrix or the names of columns."""
-    if features is None:
-        return None, []
-    if isinstance(features, Path) or (isinstance(features, str) and features.endswith(".npy")):
-        return expanded(features), []
-    return None, [features] if isinstance(features, str) else list(features)
-
-
-def _columns_of_roles(
-    source: Source, named: dict[str, str | None], label: str | None, features: Sequence[str]
-) -> dict[str, str]:
-    """Which column plays which role; each has to be there, once, and to play one role."""
-    given = {role: column for role, column in named.items() if column is not None}
-    if label is not None:
-        given["label"] = label
-    for feature in features:
-        if f"features {feature}" in given:
-            raise InputError(f"The feature '{feature}' is given twice; name every column once.")
-        given[f"features {feature}"] = feature
-    for column in given.values():
-        if column not in source.columns:
-            raise _no_column(source, column)
-    free = [column for column in source.columns if column not in given.values()]
-    roles = {role: given.get(role) or _usual(source, free, role) for role in named} | given
-    for column, uses in Counter(roles.values()).items():
-        if uses > 1:
-            both = " and ".join(role.split()[0] for role, other in roles.items() if other == column)
-            raise InputError(
-                f"Column '{column}' of {source.where} is given twice, as {both}; name every column once."
-            )
-        if source.columns.count(column) > 1:
-            raise InputError(f"{source.where} has two columns named '{column}'; rename or drop one.")
-    return roles
-
-
-def _usual(source: Source, free: list[str], role: str) -> str:
-    for candidates in (free, source.columns):  # a name that is free, rather than one given for something else
-        by_lower = {column.lower(): column for column in reversed(candidates)}
-        for usual in USUAL_NAMES[role]:
-            if usual in by_lower:
-                return by_lower[usual]
-    raise InputError(
-        f"{source.where} has no column with a usual name for {role} ({', '.join(USUAL_NAMES[role])}); "
-        f"say which of its columns ({_listed(source.columns)}) it is."
-    )
-
-
-def _no_column(source: Source, column: str) -> InputError:
-    near = difflib.get_close_matches(column, source.columns, n=1)
-    hint = f" (did you mean '{near[0]}'?)" if near else ""
-    return InputError(f"{source.where} has no column '{column}'{hint}; it has {_listed(source.columns)}.")
-
-
-def _listed(columns: list[str], most: int = 12) -> str:
-    return ", ".join(columns[:most]) + (f" and {len(columns) - most} more" if len(columns) > most else "")
+    return Reading.of(**options).read(source, name=name)

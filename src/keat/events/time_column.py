@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from keat.errors import Notice
 from keat.events.columns import Column, is_text, to_numpy
+from keat.events.time_format import formatted_times
 from keat.events.units import TimeUnit
 
 Times = npt.NDArray[np.int64]
@@ -24,11 +25,14 @@ MILLION = 1e6
 TEXT_FORMS = (pa.int64(), pa.float64(), pa.timestamp("us"), pa.timestamp("us", "UTC"))
 
 
-def read_time(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeUnit]:
-    """The times and their unit: the column's own for dates, else ``unit`` (seconds if not given)."""
+def read_time(column: Column, unit: TimeUnit | None, form: str | None = None) -> tuple[Times, TimeUnit]:
+    """The times and their unit: the column's own for dates, else ``unit`` (seconds if not given). ``form`` is
+    how they are written, if in no usual way."""
     column.require_values("every event needs a time, so fill it in or drop the row")
     column = column.plain()
-    if is_text(column.type):
+    if form is not None:
+        column = formatted_times(column, form)
+    elif is_text(column.type):
         column = _parsed(column)
     kind = column.type
     if pa.types.is_decimal(kind):
@@ -58,7 +62,7 @@ def _parsed(column: Column) -> Column:
     row = max((row for row in rows if row is not None), default=0)
     raise column.error(
         f"'{column.data[row]}' is not a time",
-        do="write numbers or ISO 8601 datetimes such as 2024-05-31 13:45:00",
+        do="write numbers or ISO 8601 datetimes such as 2024-05-31 13:45:00, or give the time format",
         row=row,
     )
 

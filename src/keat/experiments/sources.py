@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.loading import Dataset, load
 from keat.errors import InputError
+from keat.events import Reading
 from keat.events.fingerprint import fingerprint
 from keat.tasks.label_making import label_by_period
 from keat.training.gearsage import open_labelled_graph
@@ -36,9 +36,8 @@ def open_source(source: str) -> Dataset:
     file, reading = _parts(source)
     if not reading:
         return load(file)
-    columns: dict[str, Any] = {"unit": reading["unit"]} if "unit" in reading else {}
     weight = reading.get("weight")
-    data = load(file, **columns | ({"features": [weight]} if weight else {}))
+    data = load(file, reading=Reading(unit=reading.get("unit"), weight=weight))  # type: ignore[arg-type]
     if "period" not in reading:
         return data
     return label_by_period(

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from keat.errors import InputError
+from keat.events import Reading
 from keat.events.files import open_file, open_frame
-from keat.events.reading import USUAL_NAMES
+from keat.events.roles import USUAL_NAMES
 
 ROLES = ("src", "dst", "time")
 
 
-def read_pairs(source: Any, reading: Mapping[str, Any]) -> tuple[list[Any], list[Any], list[Any]]:
+def read_pairs(source: Any, reading: Reading) -> tuple[list[Any], list[Any], list[Any]]:
     """Sources, destinations and times (None where there is no such column), as they are written.
 
     Columns are found by the names they had in training, by usual names, or, where a file has exactly two or
     three, by their order.
     """
-    opened = open_file(Path(source)) if isinstance(source, str | Path) else open_frame(source)
+    if isinstance(source, str | Path):
+        opened = open_file(Path(source), reading.delimiter, header=reading.header)
+    else:
+        opened = open_frame(source)
     names = opened.columns
-    roles = {role: _column(names, reading.get(role), USUAL_NAMES[role]) for role in ROLES}
+    roles = {role: _column(names, getattr(reading, role), USUAL_NAMES[role]) for role in ROLES}
     if (roles["src"] is None or roles["dst"] is None) and len(names) in (2, 3):
         roles = dict(zip(ROLES, [*names, None][:3], strict=True))
     if roles["src"] is None or roles["dst"] is None:

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from keat.datasets.loading import Dataset
 from keat.errors import InputError, Notice
-from keat.events import EventStream, TimeUnit, read_events
+from keat.events import EventStream, Reading, TimeUnit
 from keat.events.units import clock_of
 from keat.models.contract import Queries
 from keat.models.node_head import EventHead, NodeHead
@@ -128,9 +128,14 @@ class Run:
         self.names, self.seen = names, self.seen.and_then(fresh)
         return Observed(len(fresh), known, clamped, newcomers, spoken(self.last_time, self.unit))
 
+    @property
+    def reading(self) -> Reading:
+        """How the training data was read."""
+        return Reading.from_json(self.description.get("reading", {}))
+
     def _read(self, source: Any) -> EventStream:
-        options = dict(self.description.get("reading") or {})
-        return read_events(str(source) if isinstance(source, Path) else source, **options)
+        """Labels come late, and features of nodes belong to those of training: neither is looked for."""
+        return replace(self.reading, label=None, node_features=None).read(source)
 
     def _in_unit(self, stream: EventStream) -> npt.NDArray[np.int64]:
         clock = clock_of(stream.unit, self.unit)
@@ -208,7 +213,7 @@ class Run:
         Without a column of times they are asked ``at`` a time, by default right after what was seen."""
         self._require_links()
         self.catch_up()
-        source, destination, times = read_pairs(pairs, self.description.get("reading") or {})
+        source, destination, times = read_pairs(pairs, self.reading)
         now = self.moment(at)
         t = np.array([now if time is None else self.moment(time) for time in times], dtype=np.int64)
         if self.names.side is None:  # one number for a stranger, whichever side it is on

@@ -9,7 +9,8 @@ from typing import Any
 
 from keat.datasets.loading import Dataset, load
 from keat.disk import safe_name
-from keat.errors import unknown_name
+from keat.errors import InputError, unknown_name
+from keat.events import Reading
 from keat.models.registry import ARCHITECTURES
 from keat.runs.run import Run, open_kept, seen_by_training
 from keat.tasks.making import TaskKind, make_task
@@ -23,13 +24,6 @@ def train(
     source: Any,
     *,
     out: str | Path | None = None,
-    src: str | None = None,
-    dst: str | None = None,
-    time: str | None = None,
-    features: str | Path | Sequence[str] | None = None,
-    label: str | None = None,
-    unit: str | None = None,
-    bipartite: bool = False,
     task: TaskKind = "link-ranking",
     resume: bool = False,
     device: str = "cpu",
@@ -38,28 +32,30 @@ def train(
 ) -> Run:
     """Train ``model`` on a file, a frame, a stream or a dataset by name, and return the run.
 
-    How to read a file or frame is said as in `keat.load`. Any other option is one of how the model is trained
-    (``epochs``, ``lr``, ``negatives`` …: `FitConfig`) or of the model itself (``kernel``, ``neighbors`` …).
-    The run is kept in ``out``, by default ``runs/MODEL-DATASET-SEED``; it has then seen all of the source.
+    An option says how to read a file or frame (``src``, ``dst``, ``time``, ``features`` …: `read_events`),
+    how the model is trained (``epochs``, ``lr``, ``negatives`` …: `FitConfig`), or what it is (``kernel``,
+    ``neighbors`` …). The run is kept in ``out``, by default ``runs/MODEL-DATASET-SEED``; it has then seen all
+    of the source.
     """
-    given = {"src": src, "dst": dst, "time": time, "features": features, "label": label, "unit": unit}
-    reading: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    if bipartite:
-        reading["bipartite"] = True
-    config, fitting = choices(model, options)
-    data = source if isinstance(source, Dataset) else load(_plain(source), **reading)
+    reading, config, fitting = choices(model, options)
+    if not isinstance(source, Dataset):
+        data = load(str(source) if isinstance(source, Path) else source, reading=reading)
+    elif reading == Reading():
+        data = source
+    else:
+        raise InputError(f"{source.name} is read already, so its columns are settled; give only that.")
     folder = Path("runs") / f"{model}-{safe_name(data.name)}-{fitting.seed}" if out is None else Path(out)
+    validation = make_task(data, "val", kind=task)
     train_run(
         model,
         data,
         folder,
         config,
         fitting,
-        task=make_task(data, "val", kind=task),
+        task=validation,
         resume=resume,
         device=device,
         watchers=watchers,
-        reading=_written(reading),
     )
     return finish(folder, data, device)
 
@@ -72,26 +68,16 @@ def finish(folder: Path, data: Dataset, device: str = "cpu") -> Run:
     return run
 
 
-def choices(model: str, options: dict[str, Any]) -> tuple[Any, FitConfig]:
-    """The configuration of a model and of its training, with what was given in place of the defaults."""
+def choices(model: str, options: dict[str, Any]) -> tuple[Reading, Any, FitConfig]:
+    """How to read, what the model is and how it is trained, with what was given in place of the defaults."""
     if model not in ARCHITECTURES:
         raise unknown_name("trainable model", model, ARCHITECTURES)
-    entry = ARCHITECTURES[model]
-    of_model = {setting.name for setting in fields(entry.config)}
-    of_training = {setting.name for setting in fields(FitConfig)}
+    config, fitting = ARCHITECTURES[model].config, usual_fit(model)
+    known = [{setting.name for setting in fields(kind)} for kind in (Reading, config, fitting)]
     for name in options:
-        if name not in of_model | of_training:
-            raise unknown_name(f"option of {model} or of training", name, sorted(of_model | of_training))
-    config = replace(entry.config, **{name: options[name] for name in options.keys() & of_model})
-    fitting = replace(usual_fit(model), **{name: options[name] for name in options.keys() & of_training})
-    return config, fitting
-
-
-def _written(reading: dict[str, Any]) -> dict[str, Any]:
-    """As JSON has it."""
-    plain = {name: str(value) if isinstance(value, Path) else value for name, value in reading.items()}
-    return {name: value if isinstance(value, str | bool) else list(value) for name, value in plain.items()}
-
-
-def _plain(source: Any) -> Any:
-    return str(source) if isinstance(source, Path) else source
+        if not any(name in names for names in known):
+            raise unknown_name(f"option of {model}", name, sorted(set().union(*known)))
+    of_reading, of_model, of_training = (
+        {name: value for name, value in options.items() if name in names} for names in known
+    )
+    return Reading.of(**of_reading), replace(config, **of_model), replace(fitting, **of_training)

@@ -41,7 +41,7 @@ def label_by_period(
     Events of a node with itself are left out of the stream.
     """
     length = period_length(period, data.stream.unit)
-    stream = _without_loops(data.stream)
+    stream = _without_loops(data)
     shares = np.ones(len(stream), dtype=np.float64)
     if weight is not None:
         shares = _weights(stream, weight)
@@ -56,7 +56,7 @@ def label_by_period(
     labels = _shares(number[kept], node[kept], cls[kept], shares[kept], length)
     if len(labels) == 0:
         raise InputError(f"{stream.name} spans less than two periods of {period}; choose a shorter --period.")
-    return Dataset(replace(stream, node_labels=labels))
+    return Dataset(replace(stream, node_labels=labels), reading=data.reading)
 
 
 def period_length(period: str | int, unit: TimeUnit) -> int:
@@ -79,10 +79,16 @@ def period_length(period: str | int, unit: TimeUnit) -> int:
     return length
 
 
-def _without_loops(stream: EventStream) -> EventStream:
+def _without_loops(data: Dataset) -> EventStream:
+    stream = data.stream
     keep = stream.src != stream.dst
     if keep.all():
         return stream
+    if data.reading is not None and (data.reading.scale or data.reading.categorical):
+        raise InputError(
+            f"{stream.name} has events that join a node with itself; without them the training split, from "
+            "which scales and categories are learned, is another, so drop them from the file first."
+        )
     warnings.warn(
         f"{len(keep) - np.count_nonzero(keep):,} events of {stream.name} join a node with itself and are "
         "left out.",
@@ -144,7 +150,7 @@ def label_events_by_node(
     label = np.full(data.stream.num_nodes, -1, dtype=np.int64)
     label[negative], label[positive] = 0, 1
     stream = replace(data.stream, labels=label[getattr(data.stream, end)])
-    return Dataset(stream, data.info)
+    return replace(data, stream=stream)
 
 
 def label_events_by_file(data: Dataset, file: Path, *, positive: float = 1.0, end: End = "src") -> Dataset:

@@ -11,7 +11,7 @@ from typing import Any
 
 from keat.disk import is_file, look_at, reason_of
 from keat.errors import InputError, KeatError
-from keat.events import IdMap
+from keat.events import IdMap, Reading
 from keat.events.units import TICK, UNITS
 from keat.models.node_head import HEADS
 from keat.training.durable import reading
@@ -52,6 +52,16 @@ _is_head = _with(
     size=_whole(0, MOST_NODES),
     frozen=lambda frozen: isinstance(frozen, bool),
 )
+
+
+def _is_reading(value: Any) -> bool:
+    try:
+        Reading.from_json(value)
+    except (ValueError, TypeError, AttributeError, KeatError):
+        return False
+    return True
+
+
 NEEDED: dict[str, Test] = {
     "model": _text,
     "config": _table,
@@ -68,7 +78,7 @@ WHERE_PRESENT: dict[str, Test] = {
     "limits": _with(epochs=_whole(1), patience=_whole(1)),
     "task": lambda value: _text(value) or _with(kind=_text)(value),
     "labels": lambda value: value is None or _table(value),
-    "reading": _table,
+    "reading": _is_reading,
     "head": lambda value: _is_head(value) and _whole(0, MOST_NODES)(value.get("first_class", 0)),
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from pathlib import Path
@@ -83,14 +83,13 @@ def train_run(
     encoder: Path | None = None,
     labels: dict[str, Any] | None = None,
     counts: bool = True,
-    reading: Mapping[str, Any] | None = None,
 ) -> list[EpochReport]:
     """Train ``name`` on the training split, choose the epoch by ``task``, keep all in ``folder``. The task
     is of the validation split; unless another is given, ranking.
 
     For node tasks, ``encoder`` may be a run whose model is used as it is, so that only a head is trained;
     ``labels`` says how the labels were made, and is kept with the run; ``counts`` shows plain counts and
-    recencies to the head for labels of events. ``reading``, how the data was read, is kept as well."""
+    recencies to the head for labels of events."""
     if fitting.bf16:
         require_bfloat16(device)
     if task is None:
@@ -112,7 +111,7 @@ def train_run(
         "fit": {key: value for key, value in asdict(fitting).items() if key not in limits},
         "limits": limits,
         **about,
-        "reading": dict(reading or {}),
+        "reading": {} if data.reading is None else data.reading.to_json(),
         "sigma": model.sigma,
         "unit": data.stream.unit,
         "num_nodes": data.stream.num_nodes,

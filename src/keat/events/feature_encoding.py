@@ -1,0 +1,202 @@
+"""Features as a model is shown them: numbers standardized, kinds of things one-hot.
+
+What the scales are and which kinds have a column of their own is learned from training events alone, and
+kept, so that validation, test and every later file are encoded with the same numbers.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from keat.errors import InputError, Notice
+from keat.events.feature_columns import BLOCK, Matrix, RawColumn, first_not_finite
+
+MOST = 64  # values of a categorical column that have a column of their own
+LARGE = 1_000.0  # from here on a feature that is not scaled drowns the others
+CONSTANT = 1e-7  # of the largest value: a deviation as small as this is rounding of float32
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnEncoding:
+    """How one column is encoded; as it is, where there are neither categories nor scales."""
+
+    name: str
+    width: int  # how many numbers a row of it has as it is read
+    categories: tuple[str, ...] | None = None  # as they first appeared in training; all others share a column
+    mean: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+
+    @property
+    def encoded_width(self) -> int:
+        return self.width if self.categories is None else len(self.categories) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureEncoding:
+    """Of the features of events and of nodes, column by column."""
+
+    events: tuple[ColumnEncoding, ...] = ()
+    nodes: tuple[ColumnEncoding, ...] = ()
+
+    def position(self, name: str) -> int:
+        """Where the encoded numbers of a column of events begin."""
+        names = [column.name for column in self.events]
+        return sum(column.encoded_width for column in self.events[: names.index(name)])
+
+    @classmethod
+    def from_json(cls, about: Any) -> FeatureEncoding:
+        """From what `dataclasses.asdict` makes of one; a ValueError says what is wrong."""
+        if not isinstance(about, dict) or set(about) != {"events", "nodes"}:
+            raise ValueError("the encoding does not have the columns of events and of nodes")
+        return cls(
+            *(tuple(_column_from_json(column) for column in about[kind]) for kind in ("events", "nodes"))
+        )
+
+
+def learn_columns(
+    training: Matrix, raw: Sequence[RawColumn], *, scale: bool, kept: Collection[str] = ()
+) -> tuple[ColumnEncoding, ...]:
+    """How to encode columns, from their training rows in time order; those in ``kept`` are not scaled."""
+    learned, start = [], 0
+    for column in raw:
+        part = training[:, start : start + column.width]
+        start += column.width
+        if column.values is not None:
+            learned.append(ColumnEncoding(column.name, 1, _categories(column, part[:, 0])))
+        elif scale and column.name not in kept:
+            mean, deviation = _scales(part)
+            learned.append(ColumnEncoding(column.name, column.width, None, tuple(mean), tuple(deviation)))
+        else:
+            learned.append(ColumnEncoding(column.name, column.width))
+    return tuple(learned)
+
+
+def encode_columns(
+    columns: Sequence[ColumnEncoding], matrix: Matrix, raw: Sequence[RawColumn], where: str
+) -> Matrix:
+    """What was read, encoded; the very same matrix where nothing changes."""
+    for column, there in zip(columns, raw, strict=True):
+        if column.width != there.width:
+            raise InputError(
+                f"{where}, column '{there.name}': it has {there.width} values a row where {column.width} are "
+                "known; give files of one layout."
+            )
+    if all(column.categories is None and not column.mean for column in columns):
+        return matrix
+    encoded = np.zeros((len(matrix), sum(column.encoded_width for column in columns)), dtype=np.float32)
+    start = place = 0
+    for column, there in zip(columns, raw, strict=True):
+        read = matrix[:, start : start + column.width]
+        out = encoded[:, place : place + column.encoded_width]
+        start, place = start + column.width, place + column.encoded_width
+        if column.categories is not None:
+            assert there.values is not None  # the reading says which columns are categorical
+            known = pc.index_in(there.values, value_set=pa.array(column.categories, there.values.type))
+            hot = pc.fill_null(known, len(column.categories)).to_numpy()
+            out[np.arange(len(read)), hot[read[:, 0].astype(np.int64)]] = 1
+        elif column.mean:
+            _standardize(column, read, out, where)
+        else:
+            out[:] = read
+    return encoded
+
+
+def tell_of_large(
+    columns: Sequence[ColumnEncoding], matrix: Matrix, where: str, kept: Collection[str] = ()
+) -> None:
+    """A notice about the first column that is not scaled and far from what a network is made for."""
+    start = 0
+    for column in columns:
+        part = matrix[:, start : start + column.width]
+        start += column.width
+        if column.categories is not None or column.mean or column.name in kept:
+            continue
+        largest = max(
+            (float(np.abs(part[row : row + BLOCK]).max(initial=0)) for row in _blocks(part)), default=0
+        )
+        if largest > LARGE:
+            warnings.warn(
+                f"{where}, column '{column.name}': values reach {largest:,.0f} and are not scaled, so they "
+                "may drown everything else a model is told; standardize features with --scale, or scale=True "
+                "in Python.",
+                Notice,
+                stacklevel=2,
+            )
+            return
+
+
+def _categories(column: RawColumn, codes: npt.NDArray[np.float32]) -> tuple[str, ...]:
+    """The first values of a column that occur, in the order in which they do."""
+    assert column.values is not None
+    found, first, counts = np.unique(codes, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    if len(order) > MOST:
+        share = counts[order[MOST:]].sum() / len(codes)
+        warnings.warn(
+            f"Column '{column.name}' has {len(order):,} values in training; the first {MOST} have a feature "
+            f"each, and the others, {100 * share:.2g} % of events, share one.",
+            Notice,
+            stacklevel=2,
+        )
+    values = column.values.take(pa.array(found[order[:MOST]].astype(np.int64)))
+    return tuple(values.to_pylist())
+
+
+def _scales(part: Matrix) -> tuple[list[float], list[float]]:
+    """Mean and deviation of each position, summed in float64; 1 for what does not vary."""
+    if len(part) == 0:
+        return [0.0] * part.shape[1], [1.0] * part.shape[1]
+    mean = sum(part[row : row + BLOCK].sum(axis=0, dtype=np.float64) for row in _blocks(part)) / len(part)
+    squares = sum(
+        np.square(part[row : row + BLOCK].astype(np.float64) - mean).sum(axis=0) for row in _blocks(part)
+    )
+    deviation = np.sqrt(squares / len(part))
+    largest = np.max([np.abs(part[row : row + BLOCK]).max(axis=0) for row in _blocks(part)], axis=0)
+    deviation = np.where(deviation <= CONSTANT * largest, 1.0, deviation)
+    return np.asarray(mean).tolist(), deviation.tolist()
+
+
+def _standardize(column: ColumnEncoding, read: Matrix, out: Matrix, where: str) -> None:
+    mean, deviation = np.array(column.mean), np.array(column.deviation)
+    with np.errstate(over="ignore"):  # what becomes infinite is found below
+        for row in _blocks(read):
+            out[row : row + BLOCK] = (read[row : row + BLOCK] - mean) / deviation
+    if (bad := first_not_finite(out)) is not None:
+        raise InputError(
+            f"{where}, column '{column.name}': {read[bad]:g} is too far from the mean of training "
+            f"({mean[bad[1]]:g}) to be scaled; mend or drop such rows."
+        )
+
+
+def _blocks(part: Matrix) -> range:
+    return range(0, len(part), BLOCK)
+
+
+def _column_from_json(about: Any) -> ColumnEncoding:
+    if not isinstance(about, dict) or set(about) != set(ColumnEncoding.__slots__):
+        raise ValueError("an encoded column does not say what it is")
+    name, width, categories = about["name"], about["width"], about["categories"]
+    scales = about["mean"], about["deviation"]
+    if not isinstance(name, str) or type(width) is not int or width < 0:
+        raise ValueError("an encoded column has no name or no width")
+    if categories is not None and not _all_of(str, categories):
+        raise ValueError(f"the categories of '{name}' are no list of texts")
+    if any(not _all_of(float, numbers) or len(numbers) not in (0, width) for numbers in scales):
+        raise ValueError(f"the scales of '{name}' are not as many numbers as it has")
+    if any(not 0 < deviation < np.inf for deviation in scales[1]) or not np.isfinite(scales[0]).all():
+        raise ValueError(f"the scales of '{name}' are no numbers to divide by")
+    if len(scales[0]) != len(scales[1]) or (categories is not None and (scales[0] or width != 1)):
+        raise ValueError(f"the encoding of '{name}' contradicts itself")
+    return ColumnEncoding(name, width, None if categories is None else tuple(categories), *map(tuple, scales))
+
+
+def _all_of(kind: type, values: Any) -> bool:
+    return isinstance(values, list | tuple) and all(isinstance(value, kind) for value in values)
