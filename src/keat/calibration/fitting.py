@@ -42,7 +42,8 @@ class Judgement:
         """In plain values: the kind of calibration, and the errors of each kind of forecast."""
         pairs = zip(self.before, self.after, strict=True)
         errors = {
-            now.of: {"value": now.ece, "interval": list(now.interval), "before": was.ece} for was, now in pairs
+            now.of: {"value": now.ece, "interval": list(now.interval), "before": was.ece}
+            for was, now in pairs
         }
         return {"kind": self.calibration.kind, "ece": errors}
 
@@ -108,9 +109,7 @@ class ShareJudge(Judge):
 
     def __init__(self, task: LinkRanking, calibration: Temperature) -> None:
         self.task, self.calibration = task, calibration
-        self.sums = [
-            (made, Sums(len(task)), Sums(len(task))) for made in (plain(calibration), calibration)
-        ]
+        self.sums = [(made, Sums(len(task)), Sums(len(task))) for made in (plain(calibration), calibration)]
 
     def collect(self, ask: Question, scores: Sequence[torch.Tensor]) -> None:
         logits, true = contest(self.task, ask, scores)
@@ -144,8 +143,8 @@ class ProbabilityFitter(Fitter):
 
     def collect(self, ask: Question, scores: Sequence[torch.Tensor]) -> None:
         logits, truth = labelled(self.task, ask, scores)
-        self.logits.append(logits.ravel())
-        self.truth.append(truth.ravel())
+        self.logits.append(logits)
+        self.truth.append(truth)
 
     def fit(self) -> Platt | Isotonic | None:
         logits, truth = np.concatenate(self.logits), np.concatenate(self.truth)
@@ -158,12 +157,16 @@ class ProbabilityJudge(Judge):
 
     def __init__(self, task: LinkClassification | NodeLabel, calibration: Platt | Isotonic) -> None:
         self.task, self.calibration = task, calibration
-        self.sums = Sums(len(task)), Sums(len(task))
+        forecasts = len(task) * (2 if isinstance(task, LinkClassification) else 1)
+        self.sums = Sums(forecasts), Sums(forecasts)
 
     def collect(self, ask: Question, scores: Sequence[torch.Tensor]) -> None:
         logits, truth = labelled(self.task, ask, scores)
-        for sums, said in zip(self.sums, (expit(logits), self.calibration.probabilities(logits)), strict=True):
-            sums.add(said, truth.astype(np.float64))
+        hits = truth.astype(np.float64)[:, None]
+        for sums, said in zip(
+            self.sums, (expit(logits), self.calibration.probabilities(logits)), strict=True
+        ):
+            sums.add(said[:, None], hits)
 
     def judgement(self) -> Judgement:
         before, after = (sums.reliability("the probability", equal="counts") for sums in self.sums)
@@ -179,8 +182,8 @@ def contest(task: LinkRanking, ask: Question, scores: Sequence[torch.Tensor]) ->
 def labelled(
     task: LinkClassification | NodeLabel, ask: Question, scores: Sequence[torch.Tensor]
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Logits (B, n) and which of them are true: an event with its label, or a pair beside a false one."""
-    logits = torch.cat(list(scores), dim=1).double().cpu().numpy()
+    """Logits and which of them are true: of events with a label, or of pairs, each beside a false one."""
+    logits = torch.cat(list(scores), dim=1).double().cpu().numpy().ravel()
     if isinstance(task, NodeLabel):
-        return logits, task.truth[ask.rows][:, None]
-    return logits, np.broadcast_to([True, False], logits.shape)
+        return logits, task.truth[ask.rows]
+    return logits, np.tile([True, False], len(logits) // 2)

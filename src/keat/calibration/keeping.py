@@ -16,12 +16,13 @@ def read_calibration(entry: object) -> Calibration | None:
     """What an epoch has under ``calibration``; None where it has nothing, as in runs of earlier versions."""
     if entry is None:
         return None
-    if not isinstance(entry, dict) or entry.get("kind") not in KINDS:
+    kind = entry.get("kind") if isinstance(entry, dict) else None
+    if not isinstance(entry, dict) or not isinstance(kind, str) or kind not in KINDS:
         raise InputError("It is none of the kinds of calibration there are.")
     settings: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in entry.items()
     }
     try:
-        return KINDS[entry["kind"]](**settings)
+        return KINDS[kind](**settings)
     except TypeError as error:
         raise InputError(f"A calibration has other settings ({error}).") from error

@@ -8,11 +8,13 @@ does not know that.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from keat.errors import InputError
@@ -62,38 +64,43 @@ class Isotonic:
         return np.interp(np.asarray(logits, dtype=np.float64), self.logits, self.values)
 
 
+Fit = Callable[[Floats, Truth], Platt | Isotonic]
+
+
 def fit_probability(logits: npt.NDArray[np.floating], truth: Truth) -> Platt | Isotonic:
     """The better of the two for these logits, which are in the order of time."""
     scores = np.asarray(logits, dtype=np.float64)
-    return min((fit_platt, fit_isotonic), key=lambda fit: _held_out_loss(fit, scores, truth))(scores, truth)
+    fits: tuple[Fit, ...] = (fit_platt, fit_isotonic)
+    return min(fits, key=lambda fit: _held_out_loss(fit, scores, truth))(scores, truth)
 
 
 def fit_platt(logits: Floats, truth: Truth) -> Platt:
-    """The likeliest curve for targets a little off 0 and 1, as Platt has them: it exists even where the two
-    kinds do not overlap, or there is only one of them."""
-    from sklearn.linear_model import LogisticRegression  # a second to import: only when used
+    """The likeliest curve that does not fall, for targets a little off 0 and 1, as Platt has them: it exists
+    even where the two kinds do not overlap, or there is only one of them."""
+    positives = int(np.count_nonzero(truth))
+    target = np.where(truth, (positives + 1) / (positives + 2), 1 / (len(truth) - positives + 2))
+    middle, scale = float(np.mean(logits)), float(np.std(logits)) or 1.0
+    standard = (logits - middle) / scale
 
-    total, positives = len(truth), int(np.count_nonzero(truth))
-    level = Platt(0.0, float(logit((positives + 1) / (total + 2))))
-    middle, scale = float(np.mean(logits)), float(np.std(logits))
-    if scale == 0:
-        return level
-    target = np.where(truth, (positives + 1) / (positives + 2), 1 / (total - positives + 2))
-    standard = ((logits - middle) / scale)[:, None]
-    curve = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-9, max_iter=200).fit(
-        np.concatenate((standard, standard)),
-        np.repeat([1, 0], total),
-        sample_weight=np.concatenate((target, 1 - target)),
-    )
-    slope = float(curve.coef_[0, 0]) / scale
-    if slope <= 0:  # higher logits were true less often: then the logit is worth nothing
-        return level
-    return Platt(slope, float(curve.intercept_[0]) - slope * middle)
+    def loss(line: Floats) -> tuple[float, Floats]:
+        """Convex; and its gradient."""
+        z = line[0] * standard + line[1]
+        away = expit(z) - target
+        return float((np.logaddexp(0, z) - target * z).mean()), np.array(
+            [(away * standard).mean(), away.mean()]
+        )
+
+    start = np.array([0.0, logit(target.mean())])
+    options = {"ftol": 1e-14, "gtol": 1e-9}
+    bounds = [(0, None), (None, None)]
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    slope = float(found[0]) / scale
+    return Platt(slope, float(found[1]) - slope * middle)
 
 
 def fit_isotonic(logits: Floats, truth: Truth) -> Isotonic:
     """The steps closest to the truth, kept as the knots between which they are drawn."""
-    from sklearn.isotonic import IsotonicRegression
+    from sklearn.isotonic import IsotonicRegression  # a second to import: only when used
 
     edge = 1 / (len(truth) + 2)
     curve = IsotonicRegression(y_min=edge, y_max=1 - edge).fit(logits, truth.astype(np.float64))
@@ -106,9 +113,8 @@ def log_loss(probabilities: Floats, truth: Truth) -> float:
     return float(-np.log(np.maximum(given, TINY)).mean())
 
 
-def _held_out_loss(fit: object, logits: Floats, truth: Truth) -> float:
+def _held_out_loss(fit: Fit, logits: Floats, truth: Truth) -> float:
     """Of each stretch, by the curve fitted to all others. One number has no others."""
-    assert callable(fit)
     surprise = 0.0
     for held_out in np.array_split(np.arange(len(truth)), min(FOLDS, len(truth))):
         rest = np.ones(len(truth), dtype=bool)

@@ -6,7 +6,9 @@ shares of a question it is the mass in the wrong bins, between 0 and 2: dividing
 candidates instead would make any model look good.
 
 Intervals come from the bootstrap over stretches of consecutive questions: neighbours in time are no
-independent witnesses. An error of zero is out of reach for a finite sample, however good the forecasts.
+independent witnesses. The error of a finite sample is too large on average, however good the forecasts, and
+that of a drawn sample larger again by about as much: so the interval is turned around the error, and reaches
+further down than up.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ class Sums:
         count = counts.sum(axis=0)
         columns = (forecasts.sum(axis=0) / count, hits.sum(axis=0) / count, low, high)
         bins = zip(*(column.tolist() for column in columns), count.astype(np.int64).tolist(), strict=True)
-        lower, upper = np.quantile(errors, (0.025, 0.975)).tolist()
+        upper, lower = np.maximum(2 * ece - np.quantile(errors, (0.025, 0.975)), 0.0).tolist()
         return Reliability(of, tuple(Bin(*values) for values in bins), ece, (lower, upper))
 
 

@@ -8,7 +8,8 @@ softmax(logit / T), the share of a candidate goes with
 
 which is a temperature T₊ among those with more than κ and T₋ among the rest; T₊ = T₋ = T is the softmax. The
 negative log-likelihood is convex in 1/T, and then in (1/T₊, 1/T₋): there is one best choice, and a bounded
-search finds it. No order of candidates changes, and a number added to all logits of a question changes nothing.
+search finds it. No order of candidates changes, and a number added to all logits of a question changes
+nothing.
 """
 
 from __future__ import annotations

@@ -117,13 +117,19 @@ def _show_destinations(
     if json:
         print_json({"source": source, "time": now, "destinations": rows})
         return
-    columns = [name for name in ("node", *NUMBERS) if name in rows[0]]
+    columns = ["node", *_numbers(rows)]
     caption = f"at {now:,} ({description['unit']}); {about(calibration)}"
     print_table(f"Likely destinations of {source}", columns, _cells(rows, columns), caption)
 
 
 def _show_scores(
-    model: Any, ids: Any, pairs: Path, now: int, about_nodes: bool, calibration: Calibration | None, json: bool
+    model: Any,
+    ids: Any,
+    pairs: Path,
+    now: int,
+    about_nodes: bool,
+    calibration: Calibration | None,
+    json: bool,
 ) -> None:
     from keat.training.node_predict import score_events
     from keat.training.predict import score_pairs, with_probabilities
@@ -133,8 +139,12 @@ def _show_scores(
     if json:
         print_json({"pairs": rows})
         return
-    columns = [name for name in ("source", "destination", "time", *NUMBERS) if name in (rows or [{}])[0]]
+    columns = ["source", "destination", "time", *_numbers(rows)]
     print_table(f"Scores of {len(rows)} pairs", columns, _cells(rows, columns), text_columns=2)
+
+
+def _numbers(rows: list[dict[str, Any]]) -> list[str]:
+    return [name for name in NUMBERS if name == "score" or any(name in row for row in rows)]
 
 
 def _cells(rows: list[dict[str, Any]], columns: list[str]) -> list[list[str]]:

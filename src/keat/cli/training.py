@@ -250,7 +250,9 @@ def _print_result(result: dict[str, Any], headline: str, asked: int) -> None:
     for name, interval in result.get("intervals", {}).items():
         out.print(f"  95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)")
     for name, found in ((result["calibration"] or {}).get("ece") or {}).items():
-        out.print(f"  test calibration error of {name}: {found['value']:.4f}, uncalibrated {found['before']:.4f}")
+        out.print(
+            f"  test calibration error of {name}: {found['value']:.4f}, uncalibrated {found['before']:.4f}"
+        )
     for name, metrics in result["beside"].items():
         told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
         out.print(f"  test of {name}, beside it: {told}")

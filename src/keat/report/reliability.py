@@ -11,7 +11,7 @@ from keat.report.tables import Table
 
 
 def reliability_section(judged: Judgement | None) -> Section | None:
-    """A picture for each kind of forecast on the test split, before and after calibration, and the numbers."""
+    """A picture for each kind of forecast on the test split, before and after calibration; the numbers."""
     if judged is None:
         return None
     pairs = list(zip(judged.before, judged.after, strict=True))
@@ -53,12 +53,17 @@ def _picture(before: Reliability, after: Reliability) -> str:
 
 def _errors(judged: Judgement) -> Table:
     rows = [
-        [after.of, f"{before.ece:.4f}", f"{after.ece:.4f}", f"{after.interval[0]:.4f} to {after.interval[1]:.4f}"]
+        [
+            after.of,
+            f"{before.ece:.4f}",
+            f"{after.ece:.4f}",
+            f"{after.interval[0]:.4f} to {after.interval[1]:.4f}",
+        ]
         for before, after in zip(judged.before, judged.after, strict=True)
     ]
     caption = (
         "Expected calibration error: how far what was said is from what happened, in bins of equal mass, a "
-        "question. 0 is out of reach of a finite sample."
+        "question. That of a sample is a little too large, which the interval allows for."
     )
     return Table("Expected calibration error", ["of", "before", "calibrated", "95 %"], rows, caption)
 

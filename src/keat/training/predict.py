@@ -22,7 +22,12 @@ from keat.training.asked import answered, askable_times
 
 
 def top_destinations(
-    model: LearnedLinkModel, ids: IdMap, source: str, now: int, top: int, calibration: Calibration | None = None
+    model: LearnedLinkModel,
+    ids: IdMap,
+    source: str,
+    now: int,
+    top: int,
+    calibration: Calibration | None = None,
 ) -> list[dict[str, Any]]:
     """The likeliest of all nodes that have been destinations, best first; with a temperature each with its
     share among all of them, with a curve of probabilities each with its own."""
@@ -43,9 +48,7 @@ def top_destinations(
     return with_probabilities(rows, calibration)
 
 
-def with_probabilities(
-    rows: list[dict[str, Any]], calibration: Calibration | None
-) -> list[dict[str, Any]]:
+def with_probabilities(rows: list[dict[str, Any]], calibration: Calibration | None) -> list[dict[str, Any]]:
     """Rows with a ``score``, and its probability where the run has a curve to read it from."""
     if calibration is None or isinstance(calibration, Temperature):
         return rows
