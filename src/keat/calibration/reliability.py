@@ -97,4 +97,4 @@ def _fine_bin(forecasts: Floats) -> npt.NDArray[np.int64]:
     """By log-odds, which have room both near 0 and near 1."""
     with np.errstate(divide="ignore"):
         odds = np.log(forecasts) - np.log1p(-forecasts)
-    return np.rint((np.clip(odds, -REACH, REACH) + REACH) * GRAIN).astype(np.int64)
+    return np.asarray(np.rint((np.clip(odds, -REACH, REACH) + REACH) * GRAIN), dtype=np.int64)

@@ -39,6 +39,13 @@ class Contest(NamedTuple):
     true: npt.NDArray[np.int64]
 
 
+class _Margins(NamedTuple):
+    """Questions with how far each candidate is below the best, in float64."""
+
+    margins: Floats
+    true: npt.NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True)
 class Temperature:
     """Turns the logits of a question into the shares of its candidates, which sum to one.
@@ -85,18 +92,18 @@ def fit_temperature(contests: Sequence[Contest], *, sampled: bool) -> Temperatur
     """The shares under which the true destinations are likeliest. None where there is nothing to learn
     from: no question has finite logits and two candidates of different ones."""
     usable = [part for part in map(_usable, contests) if len(part.true)]
-    spread = max((_spread(part.logits) for part in usable), default=0.0)
+    spread = max((_spread(part.margins) for part in usable), default=0.0)
     if spread == 0:
         return None
     temperature = _best_temperature(usable, spread)
-    candidates = max(part.logits.shape[1] for part in usable)
+    candidates = max(part.margins.shape[1] for part in usable)
     questions = sum(len(part.true) for part in usable)
     one = Temperature(temperature, temperature, temperature, candidates, sampled, questions)
     trailing, leading = _best_slopes(usable, one)
     return replace(one, leading=temperature / leading, trailing=temperature / trailing)
 
 
-def _best_temperature(parts: Sequence[Contest], spread: float) -> float:
+def _best_temperature(parts: Sequence[_Margins], spread: float) -> float:
     def slope(log_temperature: float) -> float:
         """Of the negative log-likelihood over 1/T: Σ (mean margin under the shares − that of the true one).
         It falls as T grows, through 0 at the best T."""
@@ -111,7 +118,7 @@ def _best_temperature(parts: Sequence[Contest], spread: float) -> float:
     return math.exp(float(brentq(slope, low, high, xtol=1e-4)))  # T₊ and T₋ do the rest
 
 
-def _best_slopes(parts: Sequence[Contest], one: Temperature) -> tuple[float, float]:
+def _best_slopes(parts: Sequence[_Margins], one: Temperature) -> tuple[float, float]:
     """T/T₋ and T/T₊. A pull towards 1 that weighs as much as one question decides where few questions do."""
     pieces = [(*_field_and_lead(margins / one.temperature, one.knot), true) for margins, true in parts]
 
@@ -137,10 +144,10 @@ def _field_and_lead(logits: Floats, knot: float) -> tuple[Floats, Floats]:
     return np.minimum(shares, math.log(knot)), np.maximum(shares - math.log(knot), 0.0)
 
 
-def _usable(part: Contest) -> Contest:
-    """Margins of the questions whose best and whose true logit are finite: others have no likelihood."""
+def _usable(part: Contest) -> _Margins:
+    """Of the questions whose best and whose true logit are finite: others have no likelihood."""
     fine = np.isfinite(part.logits.max(axis=1)) & np.isfinite(_of_true(part.logits, part.true))
-    return Contest(np.maximum(_margins(part.logits[fine]), LEAST), part.true[fine])
+    return _Margins(np.maximum(_margins(part.logits[fine]), LEAST), part.true[fine])
 
 
 def _margins(logits: npt.NDArray[np.floating]) -> Floats:
@@ -149,7 +156,7 @@ def _margins(logits: npt.NDArray[np.floating]) -> Floats:
     return np.asarray(wide - wide.max(axis=-1, keepdims=True))
 
 
-def _spread(margins: npt.NDArray[np.floating]) -> float:
+def _spread(margins: Floats) -> float:
     return float(-margins[margins > LEAST].min())
 
 
@@ -157,7 +164,7 @@ def _of_true(values: npt.NDArray[np.floating], true: npt.NDArray[np.int64]) -> n
     return np.take_along_axis(values, true[:, None], axis=1)[:, 0]
 
 
-def _excess(weights: Floats, values: npt.NDArray[np.floating], true: npt.NDArray[np.int64]) -> float:
+def _excess(weights: Floats, values: Floats, true: npt.NDArray[np.int64]) -> float:
     """Σ over questions of the mean of ``values`` under the weights minus that of the true candidate."""
     mean = np.einsum("bc,bc->b", weights, values) / weights.sum(axis=1)
     return float((mean - _of_true(values, true)).sum())

@@ -73,4 +73,4 @@ def _bins(found: Reliability) -> Table:
         [f"{b.forecast:.3f}", f"{b.observed:.3f}", f"{b.low:.3f} to {b.high:.3f}", f"{b.count:,}"]
         for b in found.bins
     ]
-    return Table(f"Said and seen: {found.of}", ["said", "came true", "95 %", "times"], rows, text_columns=0)
+    return Table(f"Said and seen: {found.of}", ["said", "came true", "95 %", "times"], rows)
