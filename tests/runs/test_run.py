@@ -138,7 +138,8 @@ def test_questions_change_nothing_and_times_are_as_people_write_them(run: Any) -
     moments = ("2023-11-22 10:00", "2023-11-22T10:00:00Z", stamp, 1_700_647_200_000_000)
     asked = [run.rank("C-001", at=at, top=3) for at in moments]
     assert all(asked[0].equals(other) for other in asked)
-    assert asked[0].column_names == ["source", "destination", "rank", "score"]
+    assert asked[0].column_names == ["source", "destination", "rank", "score", "share"]
+    assert 0 < sum(asked[0]["share"].to_pylist()) <= 1
     assert asked[0]["rank"].to_pylist() == [1, 2, 3]
     with pytest.warns(Notice, match="'new' and 1 more are new"):
         scored = run.score(pd.DataFrame({"customer": ["C-001", "new"], "shop": ["none", "shop 77"]}))

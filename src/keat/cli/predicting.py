@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,11 @@ from keat.cli import whole_graph
 from keat.cli.console import print_json, print_line, print_table
 from keat.cli.options import Json, at_least
 from keat.errors import InputError
+
+if TYPE_CHECKING:
+    from keat.calibration.fitting import Calibration
+
+NUMBERS = {"score": ".4f", "share": ".3f", "probability": ".3f"}  # columns, as far as a run has them
 
 
 def predict_command(
@@ -69,17 +74,20 @@ def predict_command(
     opened = open_kept(run)
     opened.catch_up()
     model, description, ids = opened.model, opened.description, opened.names
-    now = opened.moment(at)
+    now, calibration = opened.moment(at), opened.calibration
     about_nodes = "head" in description
-    if about_nodes and pairs is not None and opened.reading.encoding is not None:
+    changed = opened.reading.scale or opened.reading.categorical
+    if about_nodes and pairs is not None and changed:
         raise InputError(
             f"{run} was trained on scaled or categorical features, which a file of pairs cannot have; train "
             "without --scale and --categorical to score events one by one."
         )
-    if source is not None:
-        (_show_shares if about_nodes else _show_destinations)(model, description, ids, source, now, top, json)
+    if source is not None and about_nodes:
+        _show_shares(model, description, ids, source, now, top, json)
+    elif source is not None:
+        _show_destinations(model, description, ids, source, now, top, calibration, json)
     elif pairs is not None:
-        _show_scores(model, ids, pairs, now, about_nodes, json)
+        _show_scores(model, ids, pairs, now, about_nodes, calibration, json)
     elif embeddings is not None:
         count = write_embeddings(model.encoder if about_nodes else model, ids, embeddings, now)
         if json:
@@ -104,28 +112,52 @@ def _show_shares(
 
 
 def _show_destinations(
-    model: Any, description: dict[str, Any], ids: Any, source: str, now: int, top: int, json: bool
+    model: Any,
+    description: dict[str, Any],
+    ids: Any,
+    source: str,
+    now: int,
+    top: int,
+    calibration: Calibration | None,
+    json: bool,
 ) -> None:
+    from keat.calibration.wording import about
     from keat.runs.moments import spoken
     from keat.training.predict import top_destinations
 
-    rows = top_destinations(model, ids, source, now, top)
+    rows = top_destinations(model, ids, source, now, top, calibration)
     if json:
         print_json({"source": source, "time": now, "destinations": rows})
         return
-    table = [[str(row["node"]), f"{row['score']:.4f}", f"{row['probability']:.3f}"] for row in rows]
-    caption = f"at {spoken(now, description['unit'])}; probability is of the pair alone, uncalibrated"
-    print_table(f"Likely destinations of {source}", ["node", "score", "probability"], table, caption)
+    columns = ["node", *_numbers(rows)]
+    caption = f"at {spoken(now, description['unit'])}; {about(calibration)}"
+    print_table(f"Likely destinations of {source}", columns, _cells(rows, columns), caption)
 
 
-def _show_scores(model: Any, ids: Any, pairs: Path, now: int, about_nodes: bool, json: bool) -> None:
+def _show_scores(
+    model: Any,
+    ids: Any,
+    pairs: Path,
+    now: int,
+    about_nodes: bool,
+    calibration: Calibration | None,
+    json: bool,
+) -> None:
     from keat.training.node_predict import score_events
-    from keat.training.predict import score_pairs
+    from keat.training.predict import score_pairs, with_probabilities
 
     rows = (score_events if about_nodes else score_pairs)(model, ids, pairs, now)
+    rows = with_probabilities(rows, calibration)
     if json:
         print_json({"pairs": rows})
         return
-    table = [[str(r["source"]), str(r["destination"]), str(r["time"]), f"{r['score']:.4f}"] for r in rows]
-    columns = ["source", "destination", "time", "score"]
-    print_table(f"Scores of {len(rows)} pairs", columns, table, text_columns=2)
+    columns = ["source", "destination", "time", *_numbers(rows)]
+    print_table(f"Scores of {len(rows)} pairs", columns, _cells(rows, columns), text_columns=2)
+
+
+def _numbers(rows: list[dict[str, Any]]) -> list[str]:
+    return [name for name in NUMBERS if name == "score" or any(name in row for row in rows)]
+
+
+def _cells(rows: list[dict[str, Any]], columns: list[str]) -> list[list[str]]:
+    return [[f"{row[name]:{NUMBERS.get(name, '')}}" for name in columns] for row in rows]

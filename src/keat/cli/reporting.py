@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from keat.calibration.fitting import Judgement
 from keat.cli.evaluating import results_table
 from keat.datasets.loading import Dataset
 from keat.events import humanize
@@ -22,6 +23,7 @@ from keat.report.charts import bar_chart, bar_key
 from keat.report.curves import curves_section
 from keat.report.drift import drift_section
 from keat.report.page import Report, Section, present, write_report
+from keat.report.reliability import reliability_section
 from keat.report.tables import Table
 from keat.training.description import read_description
 from keat.training.epochs import read_history
@@ -71,10 +73,16 @@ def demo_report(
 
 
 def train_report(
-    folder: Path, data: Dataset, task: str, events: int, result: Mapping[str, Any], device: str = "cpu"
+    folder: Path,
+    data: Dataset,
+    task: str,
+    events: int,
+    result: Mapping[str, Any],
+    device: str = "cpu",
+    judged: Judgement | None = None,
 ) -> Path:
     """One run beside the heuristics of its task. ``result`` has metrics (``val``, ``test``, ``beside``) and
-    ``refresh``; ``device`` is where it was trained."""
+    ``refresh``; ``device`` is where it was trained; ``judged`` says how reliable its scores are in test."""
     run = read_description(folder)
     about = {
         "dataset": data.name,
@@ -93,6 +101,7 @@ def train_report(
         story=story,
         sections=present(
             results_section([scored(name, about, result)], headline, HINT),
+            reliability_section(judged),
             curves_section({name: folder}, headline),
             drift_section({data.name: data}),
             attention_section(folder, data, name) if task == "link-ranking" else None,

@@ -107,11 +107,13 @@ def train_command(
     reading: Reading,
 ) -> None:
     """Train a model, keep the best epoch by validation, and score the test split."""
+    from keat.calibration.fitting import judge_of
     from keat.cli.reporting import train_report
     from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
     from keat.models.node_features import with_node_features
     from keat.models.registry import trains_in_turn
     from keat.runs.training import finish
+    from keat.training.epochs import kept_calibration
     from keat.training.fit import FitConfig
     from keat.training.lessons import usual_refresh
     from keat.training.runs import (
@@ -207,7 +209,9 @@ def train_command(
     finish(folder, data, device)
     asked = task_of(data, "test", task, labels, eval_sample, seed)
     refresh = usual_refresh(asked.kind, data.train, trains_in_turn(config))
-    test = evaluate_run(folder, data, asked, "test", refresh=refresh, device=device)
+    judge = judge_of(asked, kept_calibration(folder))
+    test = evaluate_run(folder, data, asked, "test", refresh=refresh, device=device, collector=judge)
+    judged = None if judge is None else judge.judgement()
     result = best_epoch(folder) | {
         "test": test.metrics,
         "standard_errors": test.standard_errors,
@@ -215,11 +219,12 @@ def train_command(
         "run": str(folder),
         "epochs_now": len(reports),
         "beside": heuristics_beside(data, asked, refresh),
+        "calibration": None if judged is None else judged.told(),
     }
     intervals = intervals_of(asked, test)
     if intervals is not None:
         result["intervals"] = intervals
-    result["report"] = str(train_report(folder, data, asked.kind, test.events, result, device))
+    result["report"] = str(train_report(folder, data, asked.kind, test.events, result, device, judged))
     if json:
         print_json({"model": model, "dataset": data.name, "seed": seed, "sigma": sigma, **result})
     else:
@@ -239,6 +244,10 @@ def _print_result(result: dict[str, Any], headline: str, asked: int) -> None:
         )
     for name, interval in result.get("intervals", {}).items():
         out.print(f"  95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)")
+    for name, found in ((result["calibration"] or {}).get("ece") or {}).items():
+        out.print(
+            f"  test calibration error of {name}: {found['value']:.4f}, uncalibrated {found['before']:.4f}"
+        )
     for name, metrics in result["beside"].items():
         told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
         out.print(f"  test of {name}, beside it: {told}")

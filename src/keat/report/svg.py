@@ -30,6 +30,16 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Dot:
+    """A point anywhere, ``bar`` from where to where it might be."""
+
+    position: float
+    value: float
+    colour: str
+    bar: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Frame:
     """Where positions 0 … count-1 and values low … high are on the paper."""
 
@@ -56,6 +66,7 @@ def chart(
     high: float,
     what: str,
     marks: Sequence[tuple[float, str]] = (),
+    dots: Sequence[Dot] = (),
 ) -> str:
     """An <svg> of lines over the positions 0, 1, …; ``ticks`` names some of them, ``marks`` draws upright
     lines at others. ``what`` is for those who cannot see it."""
@@ -84,6 +95,8 @@ def chart(
         parts.append(f'<text x="{frame.x(position) + 4:.1f}" y="{TOP + 10}">{escape(name)}</text>')
     for line in lines:
         parts += _drawn(line, frame)
+    for dot in dots:
+        parts += _dotted(dot, frame)
     parts += _labels(lines, frame)
     return "".join([*parts, "</svg>"])
 
@@ -113,6 +126,17 @@ def _drawn(line: Line, frame: Frame) -> list[str]:
         height = line.y[left] + (line.mark - left) * (line.y[right] - line.y[left])
         place = f'cx="{frame.x(line.mark):.1f}" cy="{frame.y(height):.1f}"'
         parts.append(f'<circle {place} r="3.4" fill="{line.colour}"/>')
+    return parts
+
+
+def _dotted(dot: Dot, frame: Frame) -> list[str]:
+    x, y = f"{frame.x(dot.position):.1f}", f"{frame.y(dot.value):.1f}"
+    parts = [f'<circle cx="{x}" cy="{y}" r="3" fill="{dot.colour}"/>']
+    if dot.bar is not None:
+        low, high = (f"{frame.y(end):.1f}" for end in dot.bar)
+        parts.append(
+            f'<line x1="{x}" x2="{x}" y1="{low}" y2="{high}" stroke="{dot.colour}" stroke-width="1.4"/>'
+        )
     return parts
 
 

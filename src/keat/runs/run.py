@@ -14,6 +14,8 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from keat.calibration.fitting import Calibration
+from keat.calibration.temperature import Temperature
 from keat.datasets.loading import Dataset
 from keat.errors import InputError, Notice
 from keat.events import EventStream, Reading, TimeUnit
@@ -27,13 +29,14 @@ from keat.runs.pairs import read_pairs
 from keat.runs.seen import Seen
 from keat.state.checking import parts_of
 from keat.tasks.script import TGB_BATCH, steps_by_time
-from keat.training.epochs import checking
+from keat.training.epochs import checking, kept_calibration
 from keat.training.runs import best_epoch, open_run
 
 Late = Literal["refuse", "clamp"]
 COLUMNS = ("src", "dst", "t", "features")
 PENDING = "pending."  # in the file of a state: events of the last time
-AT_ONCE = 1 << 12  # sources or pairs that are asked together
+PAIRS_AT_ONCE = 1 << 12
+SCORES_AT_ONCE = 1 << 22  # of sources × candidates
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,11 @@ class Run:
     def last_time(self) -> int:
         """Of everything the run has seen."""
         return self.model.last_time() if self.seen.last_time is None else self.seen.last_time
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What makes shares or probabilities of its scores, fitted on validation; None of an older run."""
+        return kept_calibration(self.folder)
 
     def __repr__(self) -> str:
         metrics = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())
@@ -186,26 +194,33 @@ class Run:
     # -- questions -------------------------------------------------------------------------------------
 
     def rank(self, sources: str | int | Sequence[str | int], *, at: Any = None, top: int = 10) -> pa.Table:
-        """The likeliest destinations of one source or of several, best first: source, destination, rank and
-        score. A stranger is served by what is popular with strangers."""
+        """The likeliest destinations of one source or of several, best first: source, destination, rank,
+        score, and the share each has among all known destinations. A stranger is served, too."""
         self._require_links()
         self.catch_up()
         asked = [sources] if isinstance(sources, str | int) else list(sources)
         now = self.moment(at)
         candidates = self.model.destinations()
-        columns: dict[str, list[Any]] = {"source": [], "destination": [], "rank": [], "score": []}
-        src = self.names.index_written(asked, side="src")
-        for start in range(0, len(src), AT_ONCE):
-            part = src[start : start + AT_ONCE]
-            scores = self.model.score(Queries(part, np.full(len(part), now), candidates))
-            best = torch.topk(scores, min(top, scores.shape[1]), dim=1)
-            for row, (values, places) in enumerate(
-                zip(best.values.tolist(), best.indices.tolist(), strict=True)
-            ):
-                columns["source"] += [asked[start + row]] * len(places)
-                columns["destination"] += [self.names.label(int(candidates[place])) for place in places]
-                columns["rank"] += range(1, len(places) + 1)
-                columns["score"] += values
+        src, top = self.names.index_written(asked, side="src"), min(top, len(candidates))
+        calibration, at_once = self.calibration, max(1, SCORES_AT_ONCE // max(1, len(candidates)))
+        best, scores, shares = [], [], []
+        for start in range(0, len(src), at_once):
+            part = src[start : start + at_once]
+            logits: Tensor = self.model.score(Queries(part, np.full(len(part), now), candidates)).cpu()
+            found = torch.topk(logits, top, dim=1)
+            best.append(candidates[found.indices.numpy()])
+            scores.append(found.values.numpy())
+            if isinstance(calibration, Temperature):
+                among_all = calibration.shares(logits.numpy())
+                shares.append(np.take_along_axis(among_all, found.indices.numpy(), axis=1))
+        columns = {
+            "source": np.repeat(np.array(asked, dtype=object), top).tolist(),
+            "destination": [self.names.label(node) for node in np.concatenate(best).ravel().tolist()],
+            "rank": np.tile(np.arange(1, top + 1), len(asked)),
+            "score": np.concatenate(scores).ravel(),
+        }
+        if shares:
+            columns["share"] = np.concatenate(shares).ravel()
         return pa.table(columns)
 
     def score(self, pairs: Any, *, at: Any = None) -> pa.Table:
@@ -223,8 +238,8 @@ class Run:
             src = self.names.index_written(source, side="src")
             dst = self.names.index_written(destination, side="dst")
         scores: list[float] = []
-        for start in range(0, len(src), AT_ONCE):
-            part = slice(start, start + AT_ONCE)
+        for start in range(0, len(src), PAIRS_AT_ONCE):
+            part = slice(start, start + PAIRS_AT_ONCE)
             found: Tensor = self.model.score(Queries(src[part], t[part], dst[part][:, None]))
             scores += found[:, 0].tolist()
         return pa.table(

@@ -35,6 +35,11 @@ class Candidates(ABC):
         """Ranks (B,) of the positives from the scores of `queries`."""
 
     @abstractmethod
+    def contest(self, rows: Rows, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scores (B, C) in which −∞ stands for whom the positive is not ranked against, and the positive's
+        column (B,)."""
+
+    @abstractmethod
     def negatives_per_positive(self) -> npt.NDArray[np.int64]:
         """How many negatives each positive is ranked against."""
 
@@ -84,6 +89,17 @@ class SharedCandidates(Candidates):
         level = level.index_add(0, row, -(true_scores >= own).long())
         return 1.0 + 0.5 * (above + level)
 
+    def contest(self, rows: Rows, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        columns = torch.from_numpy(self.column[rows])
+        if self.true.counts[rows].max(initial=1) == 1:
+            return scores, columns
+        numbers, destination = self.true.expand(rows)
+        column = np.searchsorted(self.catalogue, destination)
+        other = column != self.column[rows][numbers]
+        alone = scores.clone()
+        alone[torch.from_numpy(numbers[other]), torch.from_numpy(column[other])] = -torch.inf
+        return alone, columns
+
     def negatives_per_positive(self) -> npt.NDArray[np.int64]:
         return len(self.catalogue) - self.true.counts
 
@@ -113,9 +129,17 @@ class OwnCandidates(Candidates):
         return Queries(events.src[rows], events.t[rows], both)
 
     def ranks(self, rows: Rows, scores: torch.Tensor) -> torch.Tensor:
-        lengths = torch.from_numpy(self.lengths[rows].astype(np.int64)).to(scores.device)
-        places = torch.arange(self.negatives.shape[1], device=scores.device)
-        return rank_of(scores[:, 0], scores[:, 1:], valid=places < lengths[:, None])
+        return rank_of(scores[:, 0], scores[:, 1:], valid=self._valid(rows, scores.device))
+
+    def contest(self, rows: Rows, scores: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        alone = scores.clone()
+        alone[:, 1:].masked_fill_(~self._valid(rows, scores.device), -torch.inf)
+        return alone, torch.zeros(len(scores), dtype=torch.int64)
+
+    def _valid(self, rows: Rows, device: torch.device) -> torch.Tensor:
+        """Which places of the matrix hold a negative, (B, M)."""
+        lengths = torch.from_numpy(self.lengths[rows].astype(np.int64)).to(device)
+        return torch.arange(self.negatives.shape[1], device=device) < lengths[:, None]
 
     def negatives_per_positive(self) -> npt.NDArray[np.int64]:
         return self.lengths.astype(np.int64)

@@ -20,6 +20,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor
 
+from keat.calibration.fitting import Calibration
+from keat.calibration.keeping import read_calibration
 from keat.errors import InputError
 from keat.training.durable import reading
 
@@ -74,6 +76,10 @@ def _report(folder: Path, number: int, line: str) -> dict[str, Any]:
         "best": isinstance(report.get("best"), bool) and (not report["best"] or bool(val)),
         **{name: _is_number(report.get(name)) and math.isfinite(report[name]) for name in _NUMBERS},
     }
+    try:
+        read_calibration(report.get("calibration"))
+    except InputError:
+        right["calibration"] = False
     wrong = [name for name, is_right in right.items() if not is_right]
     if wrong:
         raise damaged(folder, f"line {number} of {METRICS} has no sound '{wrong[0]}'")
@@ -91,6 +97,12 @@ def standing(folder: Path, history: Sequence[dict[str, Any]], headline: str) -> 
         raise damaged(folder, f"{METRICS} has a best epoch without its {headline}")
     since = next((i for i, report in enumerate(reversed(history)) if report["best"]), len(history))
     return max((val[headline] for val in best), default=-math.inf), since
+
+
+def kept_calibration(folder: Path) -> Calibration | None:
+    """That of the best epoch; None in runs of earlier versions and of tasks that have none."""
+    best = [report for report in read_history(folder) if report["best"]]
+    return read_calibration(best[-1].get("calibration")) if best else None
 
 
 # -- files -------------------------------------------------------------------------------------------

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 
 from keat.errors import KeatError
 from keat.models.contract import LinkModel, NodeModel
 from keat.tasks.metrics import standard_errors
-from keat.tasks.script import TGB_BATCH, Ask, AskInTurn, Line, Observe, Reveal, Task
+from keat.tasks.script import TGB_BATCH, Ask, AskInTurn, Line, Observe, Question, Reveal, Task
 
 Progress = Callable[[int, int], None]  # (targets done, targets in all)
+
+
+class Collector(Protocol):
+    """Looks at the scores of each question as it is answered, for what a task's outcomes do not keep."""
+
+    def collect(self, ask: Question, scores: Sequence[torch.Tensor]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +40,7 @@ def evaluate(
     *,
     refresh: int = TGB_BATCH,
     progress: Progress | None = None,
+    collector: Collector | None = None,
 ) -> Evaluation:
     """Play ``task`` from an empty state: observe the history, then ask and observe in turn.
 
@@ -40,7 +48,7 @@ def evaluate(
     1 means that every strictly earlier time has been observed.
     """
     model.reset()
-    return _play(model, task, task.script(refresh), progress)
+    return _play(model, task, task.script(refresh), progress, collector)
 
 
 def continue_evaluation(
@@ -49,13 +57,18 @@ def continue_evaluation(
     *,
     refresh: int = TGB_BATCH,
     progress: Progress | None = None,
+    collector: Collector | None = None,
 ) -> Evaluation:
     """The same for a model whose state already is where the split begins, as after an epoch of training."""
-    return _play(model, task, task.questions(refresh), progress)
+    return _play(model, task, task.questions(refresh), progress, collector)
 
 
 def _play(
-    model: LinkModel | NodeModel, task: Task, script: Iterator[Line], progress: Progress | None
+    model: LinkModel | NodeModel,
+    task: Task,
+    script: Iterator[Line],
+    progress: Progress | None,
+    collector: Collector | None,
 ) -> Evaluation:
     started = time.perf_counter()
     outcomes: list[torch.Tensor] = []
@@ -67,6 +80,8 @@ def _play(
                 case Ask() | AskInTurn():
                     scores = _answers(model, line)
                     outcomes.append(task.outcome(line, scores))
+                    if collector is not None:
+                        collector.collect(line, scores)
                     not_numbers += [torch.isnan(part).any() for part in scores]
                     done += len(outcomes[-1])
                     if progress is not None:

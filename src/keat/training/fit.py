@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from keat.calibration.fitting import Calibration, Fitter, fitter_of
 from keat.errors import KeatError
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
 from keat.models.settings import check_each, check_range, check_seed
@@ -68,6 +69,7 @@ class EpochReport:
     train_seconds: float
     val_seconds: float
     best: bool
+    calibration: Calibration | None = None  # of the scores of a best epoch, from its validation
 
 
 class Watcher(Protocol):
@@ -103,12 +105,16 @@ def fit(
         loss = train_epoch(model, optimizer, lessons, config, epoch, watchers)
         trained = time.perf_counter()
         val: dict[str, float] = {}
+        fitter: Fitter | None = None
         if epoch % config.validate_every == 0 or epoch == config.epochs:
             model.eval()
-            val = continue_evaluation(model, task, refresh=lessons.refresh).metrics
+            fitter = fitter_of(task)
+            val = continue_evaluation(model, task, refresh=lessons.refresh, collector=fitter).metrics
         value = val.get(task.headline, -math.inf)
         better = bool(val) and (math.isinf(best) or value - best > config.tolerance * abs(best))
-        report = EpochReport(epoch, loss, val, trained - started, time.perf_counter() - trained, better)
+        calibration = fitter.fit() if better and fitter is not None else None
+        seconds = (trained - started, time.perf_counter() - trained)
+        report = EpochReport(epoch, loss, val, *seconds, better, calibration)
         best, since_best = (value, 0) if better else (best, since_best + 1)
         run.save_epoch(model, optimizer, report)
         reports.append(report)

@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 import torch
 from pyarrow.csv import ConvertOptions, open_csv, read_csv
 
+from keat.calibration.fitting import Calibration
+from keat.calibration.temperature import Temperature
 from keat.disk import is_file, new_file, reason_of
 from keat.errors import InputError
 from keat.models.contract import LearnedLinkModel, Queries
@@ -30,20 +32,38 @@ class Names(Protocol):
 
 
 def top_destinations(
-    model: LearnedLinkModel, ids: Names, source: str, now: int, top: int
+    model: LearnedLinkModel,
+    ids: Names,
+    source: str,
+    now: int,
+    top: int,
+    calibration: Calibration | None = None,
 ) -> list[dict[str, Any]]:
-    """The likeliest of all nodes that have been destinations, best first."""
+    """The likeliest of all nodes that have been destinations, best first; with a temperature each with its
+    share among all of them, with a curve of probabilities each with its own."""
     candidates = model.destinations()
     query = Queries(dense_ids(ids, [source], "src"), np.array([now]), candidates)
-    scores = model.score(query)[0]
+    scores = model.score(query)[0].detach().cpu()
     best = torch.topk(scores, min(top, len(scores)))
-    found = (best.values.tolist(), best.values.double().sigmoid().tolist(), best.indices.tolist())
-    return answered(
+    places = best.indices.tolist()
+    rows = answered(
         [
-            {"node": ids.label(int(candidates[place])), "score": score, "probability": probability}
-            for score, probability, place in zip(*found, strict=True)
+            {"node": ids.label(int(candidates[place])), "score": score}
+            for score, place in zip(best.values.tolist(), places, strict=True)
         ]
     )
+    if isinstance(calibration, Temperature):
+        shares = calibration.shares(scores.numpy())[places].tolist()
+        return [row | {"share": share} for row, share in zip(rows, shares, strict=True)]
+    return with_probabilities(rows, calibration)
+
+
+def with_probabilities(rows: list[dict[str, Any]], calibration: Calibration | None) -> list[dict[str, Any]]:
+    """Rows with a ``score``, and its probability where the run has a curve to read it from."""
+    if calibration is None or isinstance(calibration, Temperature):
+        return rows
+    found = calibration.probabilities(np.array([row["score"] for row in rows])).tolist()
+    return [row | {"probability": probability} for row, probability in zip(rows, found, strict=True)]
 
 
 def score_pairs(model: LearnedLinkModel, ids: Names, file: Path, now: int) -> list[dict[str, Any]]:

@@ -31,7 +31,7 @@ from keat.training.description import (
     read_stream_description,
 )
 from keat.training.epochs import read_history
-from keat.training.evaluate import Evaluation, Progress, continue_evaluation, evaluate
+from keat.training.evaluate import Collector, Evaluation, Progress, continue_evaluation, evaluate
 from keat.training.fit import EpochReport, FitConfig, Watcher, fit
 from keat.training.lessons import Lessons, LinkLessons
 from keat.training.node_runs import NodeTask, node_lessons, node_model, open_head
@@ -166,6 +166,7 @@ def evaluate_run(
     refresh: int = TGB_BATCH,
     device: str = "cpu",
     progress: Progress | None = None,
+    collector: Collector | None = None,
 ) -> Evaluation:
     """A run on a split. The test split of the data it was trained on continues from the state kept after
     validation; anything else is replayed from the first event."""
@@ -176,8 +177,8 @@ def evaluate_run(
             f"{data.name} has {data.stream.feature_dim}."
         )
     if split == "test" and description["data"]["fingerprint"] == fingerprint(data.stream):
-        return continue_evaluation(model, task, refresh=refresh, progress=progress)
-    return evaluate(model, task, refresh=refresh, progress=progress)
+        return continue_evaluation(model, task, refresh=refresh, progress=progress, collector=collector)
+    return evaluate(model, task, refresh=refresh, progress=progress, collector=collector)
 
 
 def best_epoch(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Scores a person can use: shares of candidates, probabilities of labels, and how far they can be trusted."""
