@@ -19,6 +19,7 @@ import typer
 import keat
 from conftest import FindFile
 from keat.cli import app, main
+from keat.datasets.example import write_example
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -49,14 +50,8 @@ def _one_thread() -> Iterator[None]:
 
 @pytest.fixture
 def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with the logs that the pages speak of: their header, more rows."""
-    (shown,) = blocks(README, "csv")
-    header, *first = shown.splitlines()
-    shops = ["corner café", "books & co", "gym", "kiosk"]
-    more = [
-        f"C-{k % 23:03},{shops[k * k % 4]},2024-01-06 {k // 60:02}:{k % 60:02}:00,{k}.5" for k in range(300)
-    ]
-    (tmp_path / "orders.csv").write_text("\n".join([header, *first, *more]) + "\n", encoding="utf-8")
+    """A folder with the logs that the pages speak of."""
+    write_example(tmp_path)
     visits = [f"{k % 7};31.01.2024 13:{k % 60:02};{k % 5};{k}.50" for k in range(60)]
     (tmp_path / "visits.txt").write_text("\n".join(visits) + "\n")
     monkeypatch.chdir(tmp_path)
@@ -93,11 +88,20 @@ def test_commands_of_the_readme(benchmark: bool, workplace: Path, shared_file: F
         assert "note: " not in done.stderr
 
 
+def test_the_readme_shows_the_example(workplace: Path) -> None:
+    (shown,) = blocks(README, "csv")
+    assert (workplace / "orders.csv").read_text(encoding="utf-8").startswith(shown)
+
+
 @pytest.mark.usefixtures("workplace")
 def test_python_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = blocks(README, "python")
     exec(compile(code, "README.md", "exec"), {})
-    assert re.fullmatch(r"MRR 0\.\d{3} over 15,000 payments in \d+\.\d s\n", capsys.readouterr().out)
+    said = capsys.readouterr().out
+    assert re.search(r"source +destination +rank +score +share", said)
+    assert len(re.findall(r"^\d +C-037 ", said, re.M)) == 3
+    again = keat.open("runs/orders")
+    assert again.seen.rows == 6_000
 
 
 @pytest.mark.usefixtures("workplace")

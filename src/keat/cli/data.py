@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from keat.cli.options import (
     reads_events,
 )
 from keat.datasets.cache import open_dataset as open_named
+from keat.datasets.example import write_example
 from keat.datasets.folder import data_folder
 from keat.datasets.loading import SIMULATED, Dataset
 from keat.datasets.payments import FEATURES
@@ -46,6 +48,22 @@ def list_command(json: Json = False) -> None:
     columns = ["name", "task", "nodes", "edges", "features", "here"]
     caption = f"Kept in {data_folder()} (set KEAT_DATA to change).\nAll details: keat data list --json"
     print_table("Datasets", columns, rows, caption, text_columns=2)
+
+
+@app.command("example")
+def example_command(
+    folder: Annotated[
+        Path, typer.Argument(metavar="[FOLDER]", help="Where to write orders.csv and today.csv.")
+    ] = Path(),
+    json: Json = False,
+) -> None:
+    """Write a small log of simulated orders to try things on, and the orders of the day after."""
+    written = write_example(folder)
+    if json:
+        print_json({"files": {str(folder / name): rows for name, rows in written.items()}})
+        return
+    for name, rows in written.items():
+        print_line(f"{folder / name}: {rows:,} orders")
 
 
 @app.command("get")

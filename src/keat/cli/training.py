@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -89,13 +90,13 @@ def train_command(
     encoder: Encoder = None,
     counts: Counts = True,
     eval_sample: EvalSample = None,
-    loss: Loss = "pairwise",
-    train_negatives: TrainNegatives = 1,
-    historical: Historical = 0.0,
-    recipe: Recipe = "sound",
+    loss: Loss = None,
+    train_negatives: TrainNegatives = None,
+    historical: Historical = None,
+    recipe: Recipe = None,
     epochs: Epochs = None,
     patience: Patience = None,
-    batch_size: BatchSize = 200,
+    batch_size: BatchSize = None,
     lr: LearningRate = None,
     clip: Clip = None,
     seed: Seed = 1,
@@ -114,7 +115,6 @@ def train_command(
     from keat.models.registry import trains_in_turn
     from keat.runs.training import finish
     from keat.training.epochs import kept_calibration
-    from keat.training.fit import FitConfig
     from keat.training.lessons import usual_refresh
     from keat.training.runs import (
         best_epoch,
@@ -125,6 +125,7 @@ def train_command(
         train_run,
     )
     from keat.training.tensorboard import tensorboard_watchers
+    from keat.training.usual import usual_fit
 
     set_threads(threads)
     _require_device(device)
@@ -144,7 +145,6 @@ def train_command(
                 json=json,
             )
         return
-    epochs, patience = epochs or 30, patience or 5
     config = configuration(
         model,
         kernel=kernel,
@@ -166,26 +166,25 @@ def train_command(
     about_nodes = validation.kind in ("node-property", "node-label")
     if encoder is not None and not about_nodes:
         raise InputError("--encoder is for node tasks; give --task node-label or node-property.")
-    fitting = FitConfig(
-        epochs=epochs,
-        patience=patience,
-        batch_size=batch_size,
-        lr=lr if lr is not None else 1e-3 if about_nodes else 1e-4,
-        clip=clip,
-        recipe=recipe,  # type: ignore[arg-type]
-        loss=loss,  # type: ignore[arg-type]
-        negatives=train_negatives,
-        historical=historical,
-        bf16=bf16,
-        seed=seed,
-    )
+    chosen = {
+        "epochs": epochs,
+        "patience": patience,
+        "batch_size": batch_size,
+        "lr": lr,
+        "clip": clip,
+        "recipe": recipe,
+        "loss": loss,
+        "negatives": train_negatives,
+        "historical": historical,
+    }
+    fitting = replace(usual_fit(model, validation.kind), **_given(chosen), bf16=bf16, seed=seed)
     folder = folder or Path("runs") / f"{model}-{safe_name(data.name)}-{seed}"
     sigma = data.sigma()
     err.print(
         f"σ = {sigma:,.1f} {data.stream.unit} ({humanize(sigma, data.stream.unit)}), from the training split"
     )
     try:
-        with TrainingBar(epochs, validation.headline) as bar:
+        with TrainingBar(fitting.epochs, validation.headline) as bar:
             watchers = [bar, *tensorboard_watchers(folder / "tensorboard")]
             reports = train_run(
                 model,

@@ -87,27 +87,43 @@ Counts = Annotated[
     ),
 ]
 Loss = Annotated[
-    str,
+    str | None,
     typer.Option(
         help="pairwise (binary cross-entropy) or listwise (softmax over a positive and its negatives).",
+        show_default="pairwise; keat-rank listwise",
         rich_help_panel=_FIT,
     ),
 ]
 TrainNegatives = Annotated[
-    int,
-    typer.Option(callback=at_least(1), help="A positive is taught against.", rich_help_panel=_FIT),
+    int | None,
+    typer.Option(
+        callback=at_least(1),
+        help="A positive is taught against.",
+        show_default="1; keat-rank 50",
+        rich_help_panel=_FIT,
+    ),
 ]
 Historical = Annotated[
-    float,
-    typer.Option(help="Share of them that are earlier destinations of the source.", rich_help_panel=_FIT),
+    float | None,
+    typer.Option(
+        help="Share of them that are earlier destinations of the source.",
+        show_default="0",
+        rich_help_panel=_FIT,
+    ),
 ]
 Recipe = Annotated[
-    str, typer.Option(help="sound, or tgb-parity with its second sigmoid.", rich_help_panel=_FIT)
+    str | None,
+    typer.Option(
+        help="sound, or tgb-parity with its second sigmoid.", show_default="sound", rich_help_panel=_FIT
+    ),
 ]
 Epochs = Annotated[
     int | None,
     typer.Option(
-        callback=at_least(1), help="At most.", show_default="30; gearsage 500", rich_help_panel=_FIT
+        callback=at_least(1),
+        help="At most.",
+        show_default="30; keat-rank 8; gearsage 500",
+        rich_help_panel=_FIT,
     ),
 ]
 Patience = Annotated[
@@ -115,17 +131,22 @@ Patience = Annotated[
     typer.Option(
         callback=at_least(1),
         help="Epochs without a better validation metric before stopping.",
-        show_default="5; gearsage 500",
+        show_default="5; keat-rank 2; gearsage 500",
         rich_help_panel=_FIT,
     ),
 ]
 BatchSize = Annotated[
-    int, typer.Option(callback=at_least(1), help="Events between two updates.", rich_help_panel=_FIT)
+    int | None,
+    typer.Option(
+        callback=at_least(1), help="Events between two updates.", show_default="200", rich_help_panel=_FIT
+    ),
 ]
 LearningRate = Annotated[
     float | None,
     typer.Option(
-        help="Learning rate of Adam.", show_default="1e-4; 1e-3 for node tasks", rich_help_panel=_FIT
+        help="Learning rate of Adam.",
+        show_default="1e-4; keat-rank 1.5e-3; node tasks 1e-3",
+        rich_help_panel=_FIT,
     ),
 ]
 Clip = Annotated[float | None, typer.Option(help="Largest norm of the gradient.", rich_help_panel=_FIT)]
