@@ -25,8 +25,10 @@ def write_example(folder: Path) -> dict[str, int]:
     today = int(np.searchsorted(stream.t, stream.t[-1] - DAY))
     written = {}
     for name, part in (("orders.csv", stream[:today]), ("today.csv", stream[today:])):
-        with new_file(folder / name) as file:
-            write_csv(_as_orders(part), file, WriteOptions(quoting_style="none"))
+        orders = _as_orders(part)
+        with new_file(folder / name) as path, path.open("wb") as file:
+            file.write(",".join(orders.column_names).encode() + b"\n")  # Arrow would put quotes around names
+            write_csv(orders, file, WriteOptions(include_header=False, quoting_style="none"))
         written[name] = len(part)
     return written
 
