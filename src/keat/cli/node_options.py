@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -105,11 +105,14 @@ class LabelOptions:
         return "node-label" if self.node_labels is not None or label is not None else None
 
 
+KINDS = get_type_hints(LabelOptions)
+
+
 def options_of_run(options: LabelOptions, description: dict[str, Any]) -> LabelOptions:
     """Options for evaluating a run: its own labels, unless others are asked for."""
     if options.kept() is not None or description.get("labels") is None:
         return options
-    try:
-        return replace(options, **description["labels"])
-    except TypeError as error:
-        raise InputError(f"The run is damaged: its labels are none ({error}); train it again.") from error
+    for name, value in description["labels"].items():
+        if not isinstance(value, KINDS.get(name, ())):
+            raise InputError(f"The run is damaged: its labels have {value!r} as '{name}'; train it again.")
+    return replace(options, **description["labels"])

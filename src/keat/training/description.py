@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def _table(value: Any) -> bool:
 
 
 def _positive(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value > 0
+    return type(value) in (int, float) and 0 < value <= sys.float_info.max
 
 
 def _with(**tests: Test) -> Test:
