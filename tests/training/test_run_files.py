@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 import torch
 from safetensors import SafetensorError
-from small_runs import CONFIGS, DAMAGED, FIT, content, file_of, small_data, small_run
+from small_runs import CONFIGS, DAMAGED, FIT, content, small_data, small_run
 
+from damaged_runs import file_of
 from keat.errors import CacheError, InputError, KeatError
 from keat.training import checkpoint, durable
 from keat.training.checkpoint import KEPT

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from keat.errors import InputError
+from keat.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from keat.datasets.loading import Dataset
@@ -70,6 +70,14 @@ class LabelOptions:
     node_labels: str | None = None
     positive: float = 1.0
     labelled: str = "src"
+
+    def __post_init__(self) -> None:
+        for what, name, known in (
+            ("protocol", self.protocol, ("strict", "legacy")),
+            ("end of an event", self.labelled, ("src", "dst")),
+        ):
+            if name not in known:
+                raise unknown_name(what, name, known)
 
     def kept(self) -> dict[str, Any] | None:
         return None if self == LabelOptions() else asdict(self)

@@ -12,7 +12,7 @@ from typing import Any
 from keat.disk import is_file, look_at, reason_of
 from keat.errors import InputError, KeatError
 from keat.events import IdMap, Reading
-from keat.events.units import TICK, UNITS
+from keat.events.units import TICK, UNITS, clock_of
 from keat.models.node_head import HEADS
 from keat.training.durable import reading
 from keat.training.epochs import damaged
@@ -142,7 +142,10 @@ def _check(folder: Path, description: Mapping[str, Any], tests: Mapping[str, Tes
 def config_of(folder: Path, kind: type[Any], settings: Mapping[str, Any]) -> Any:
     """The configuration of a run; settings it does not know, because it is older, have their defaults."""
     try:
-        return kind(**settings)
+        config = kind(**settings)
+        if "clock" in settings:
+            clock_of("s", settings["clock"])
+        return config
     except (TypeError, KeatError) as error:  # a name that is no setting; a value out of range
         raise damaged(folder, f"its configuration is none ({str(error).rstrip('.')})") from error
 
