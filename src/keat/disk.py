@@ -104,6 +104,17 @@ def require_place(path: Path) -> None:
     nothing but folders above."""
     if look_at(path) == "folder":
         raise InputError(f"{path} is a folder; name a file in it.")
+    _require_folders_above(path)
+
+
+def require_folder(path: Path) -> None:
+    """The same for a folder that is there or can be made."""
+    if look_at(path) == "file":
+        raise InputError(f"{path} is a file; name a folder.")
+    _require_folders_above(path)
+
+
+def _require_folders_above(path: Path) -> None:
     above = next((folder for folder in path.parents if look_at(folder) is not None), None)
     if above is not None and look_at(above) == "file":
         raise InputError(f"Cannot write {path}, since {above} is a file and no folder; choose another place.")

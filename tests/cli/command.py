@@ -10,9 +10,12 @@ import subprocess
 import sys
 import warnings
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
+
+import typer.main
 
 from keat.cli import main
 from keat.errors import Notice
@@ -45,11 +48,15 @@ def _no_constant(name: str) -> None:
     raise AssertionError(f"{name} is no JSON")
 
 
+_build_once = cache(typer.main.get_command)  # of all options of all verbs, which takes as long as most tests
+
+
 def keat(*arguments: str | Path) -> Ran:
     """Run the command in this process."""
     out, err = io.StringIO(), io.StringIO()
     with (
         mock.patch.object(sys, "argv", ["keat", *map(str, arguments)]),
+        mock.patch("typer.main.get_command", _build_once),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         warnings.catch_warnings(),  # the command shows notices in its own way; afterwards all is as before

@@ -53,4 +53,4 @@ def test_without_matplotlib_the_numbers_come_all_the_same(
 def test_a_folder_that_cannot_be_made_is_said_before_the_work(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     message = assert_fails(keat("demo", "--out", tmp_path / "file" / "folder"))
-    assert "choose another one with --out" in message
+    assert "is a file and no folder; choose another place" in message

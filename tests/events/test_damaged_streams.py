@@ -14,40 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 from test_stream import full_stream
 
+from damaged_streams import Damage, array, meta, value
 from keat.errors import InputError
 from keat.events import EventStream, IdMap, NodeLabels, read_events
-
-Damage = Callable[[Path], Any]
 
 
 def case(name: str, damage: Damage, message: str) -> Any:
     return pytest.param(damage, message, id=name)
-
-
-def array(column: str, change: Callable[[Any], Any]) -> Damage:
-    """Another array in place of a column."""
-
-    def damage(folder: Path) -> None:
-        path = folder / f"{column}.npy"
-        np.save(path, change(np.load(path)), allow_pickle=True)
-
-    return damage
-
-
-def value(column: str, place: Any, new: Any) -> Damage:
-    def change(values: Any) -> Any:
-        values[place] = new
-        return values
-
-    return array(column, change)
-
-
-def meta(**new: Any) -> Damage:
-    def damage(folder: Path) -> None:
-        about = json.loads((folder / "stream.json").read_text()) | new
-        (folder / "stream.json").write_text(json.dumps(about))
-
-    return damage
 
 
 def without(key: str) -> Damage:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from keat.errors import CacheError, InputError
+from keat.errors import InputError
 from keat.experiments.ledger import Ledger
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "ledger.jsonl"
@@ -83,8 +83,8 @@ def test_places_that_are_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         with pytest.raises(InputError, match=message):
             Ledger(tmp_path / place).append(line("a"))
     (tmp_path / "file").write_text("")
-    with pytest.raises(CacheError, match=r"Cannot write the ledger .*; free space, or name another"):
-        Ledger(tmp_path / "file" / "ledger.jsonl").append(line("a"))
+    with pytest.raises(InputError, match=r"Cannot write .*, since .*file is a file and no folder"):
+        Ledger(tmp_path / "file" / "ledger.jsonl").lines()
 
     def denied(_: Path) -> bytes:
         raise PermissionError(13, "Permission denied")

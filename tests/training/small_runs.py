@@ -18,7 +18,6 @@ from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGNConfig
 from keat.tasks.making import make_task
 from keat.tasks.node_label import NodeLabel
-from keat.training.epochs import Kept, kept_file, read_history
 from keat.training.fit import FitConfig
 from keat.training.runs import train_run
 
@@ -51,13 +50,6 @@ def small_run(name: str) -> Path:
     else:
         train_run(name, data, folder, CONFIGS[name], FIT)
     return folder
-
-
-def file_of(run: Path, which: Kept) -> Path:
-    """Where the tensors of the last or the best epoch are."""
-    path = kept_file(run, which, read_history(run))
-    assert path is not None
-    return path
 
 
 def content(folder: Path) -> dict[str, bytes]:

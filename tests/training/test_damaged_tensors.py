@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from small_runs import CONFIGS, DAMAGED, FIT, KINDS, file_of, small_data, small_run
+from small_runs import CONFIGS, DAMAGED, FIT, KINDS, small_data, small_run
 from torch import Tensor
 
+from damaged_runs import file_of
 from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
 from keat.errors import InputError, KeatError
 from keat.training.epochs import kept_tensors

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from keat.errors import InputError
+
 Floats = npt.NDArray[np.float64]
 Function = Callable[[Floats], Floats]
 
@@ -104,6 +106,8 @@ def moment_ratios(
 
 def sample_ratios(kernel: Function, gaps: npt.NDArray[np.integer], orders: Sequence[int]) -> Floats:
     """R_n of observed gaps. A sample is bounded, so R_n tends to ψ(largest gap), not to 0."""
+    if not len(gaps):
+        raise InputError("There are no gaps to look at: no node has two events; give a longer stream.")
     values, count = np.unique(np.asarray(gaps, dtype=np.float64), return_counts=True)
     with np.errstate(divide="ignore"):
         return _tilted_means(np.log(values), kernel(values), np.log(count), orders)

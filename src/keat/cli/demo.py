@@ -12,7 +12,8 @@ from keat.cli.console import err, print_json, print_line
 from keat.cli.evaluating import show_results
 from keat.cli.options import Json, at_least
 from keat.cli.training_bar import TrainingBar
-from keat.errors import CacheError, MissingExtraError, Notice
+from keat.disk import require_folder
+from keat.errors import MissingExtraError, Notice
 
 TRAINED: dict[str, dict[str, Any]] = {  # rates above the default: a demo has five epochs, not fifty
     "tgn": {"lr": 1e-3},
@@ -36,7 +37,7 @@ def demo_command(
 
     A second run finds the trained models in the folder and only scores them.
     """
-    _make(folder)  # before the work, not after it
+    require_folder(folder)  # before the work, not after it
     from keat.cli.reporting import demo_report
     from keat.cli.running import evaluate_by_name, heuristics_for  # brings torch: not for --help
     from keat.datasets.loading import Dataset
@@ -83,12 +84,3 @@ def demo_command(
     if picture is not None:
         print_line(f"The picture: {picture}")
     print_line(f"The report: {report}")
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CacheError(
-            f"Cannot make the folder {folder} ({error.strerror}); choose another one with --out."
-        ) from error

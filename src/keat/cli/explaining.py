@@ -12,7 +12,8 @@ import typer
 
 from keat.cli.console import out, print_json, print_line, print_table
 from keat.cli.options import Json, at_least, moment, open_dataset, reads_events
-from keat.errors import CacheError, InputError, MissingExtraError, Notice
+from keat.disk import require_folder
+from keat.errors import InputError, MissingExtraError, Notice
 from keat.events import Reading, humanize
 
 if TYPE_CHECKING:
@@ -77,17 +78,17 @@ def explain_command(
             f"{asker.names.model} attends to no past event that could be older; leave --older out."
         )
     shift = three_days(asker.names.unit) if older is None else duration(older, asker.names.unit)
-    _make(folder)
+    require_folder(folder)  # before the work, which comes before anything is written
     if worst is not None:
         found = list(asker.worst(worst, split, shift))  # type: ignore[arg-type]
     elif event is not None:
         found = [asker.event(event, shift)]
     else:
         found = [asker.pair(src, dst, time, shift)]
-    told = [_write(explanation, folder, place) for place, explanation in enumerate(found)]
-    if replay:
-        for explanation, files in zip(found, told, strict=True):
-            files["replayed"] = asdict(replay_history(asker, explanation))
+    again = [
+        {"replayed": asdict(replay_history(asker, explanation))} if replay else {} for explanation in found
+    ]
+    told = [_write(explanation, folder, place) | again[place] for place, explanation in enumerate(found)]
     if json:
         print_json({"explanations": told})
         return
@@ -202,12 +203,3 @@ def _show_attention(x: Explanation) -> None:
             "Where an event was that update, older moves it too."
         )
     out.print(legend, style="italic")
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CacheError(
-            f"Cannot make the folder {folder} ({error.strerror}); choose another one with --out."
-        ) from error

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from keat.errors import InputError
+from keat.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
     from keat.datasets.loading import Dataset
@@ -71,6 +71,14 @@ class LabelOptions:
     positive: float = 1.0
     labelled: str = "src"
 
+    def __post_init__(self) -> None:
+        for what, name, known in (
+            ("protocol", self.protocol, ("strict", "legacy")),
+            ("end of an event", self.labelled, ("src", "dst")),
+        ):
+            if name not in known:
+                raise unknown_name(what, name, known)
+
     def kept(self) -> dict[str, Any] | None:
         return None if self == LabelOptions() else asdict(self)
 
@@ -105,11 +113,14 @@ class LabelOptions:
         return "node-label" if self.node_labels is not None or label is not None else None
 
 
+KINDS = get_type_hints(LabelOptions)
+
+
 def options_of_run(options: LabelOptions, description: dict[str, Any]) -> LabelOptions:
     """Options for evaluating a run: its own labels, unless others are asked for."""
     if options.kept() is not None or description.get("labels") is None:
         return options
-    try:
-        return replace(options, **description["labels"])
-    except TypeError as error:
-        raise InputError(f"The run is damaged: its labels are none ({error}); train it again.") from error
+    for name, value in description["labels"].items():
+        if not isinstance(value, KINDS.get(name, ())):
+            raise InputError(f"The run is damaged: its labels have {value!r} as '{name}'; train it again.")
+    return replace(options, **description["labels"])

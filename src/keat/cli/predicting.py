@@ -56,11 +56,11 @@ def predict_command(
     """Ask a trained run: top destinations of a source, scores of given pairs, all embeddings, suspects."""
     if sum(option is not None for option in (source, pairs, embeddings, graph)) != 1:
         raise typer.BadParameter("Give exactly one of --source, --pairs, --embeddings and --graph.")
-    from keat.cli.running import run_description  # these bring torch
-    from keat.runs.run import open_kept
+    from keat.runs.run import open_kept  # these bring torch
+    from keat.training.description import read_description
     from keat.training.predict import write_embeddings
 
-    of_graph = run_description(str(run)).get("model") in whole_graph.NAMES
+    of_graph = read_description(run)["model"] in whole_graph.NAMES
     if of_graph and graph is None:
         raise InputError(
             f"{run} scores the nodes of a whole graph, and has no pairs and no embeddings: use --graph FILE "

@@ -154,7 +154,9 @@ Seed = Annotated[
     int,
     typer.Option(callback=at_least(0), help="Of parameters, dropout and negatives.", rich_help_panel=_FIT),
 ]
-Threads = Annotated[int | None, typer.Option(callback=at_least(1), help="CPU threads.", rich_help_panel=_FIT)]
+Threads = Annotated[
+    int | None, typer.Option(callback=at_least(1, 1024), help="CPU threads.", rich_help_panel=_FIT)
+]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …", rich_help_panel=_FIT)]
 Bf16 = Annotated[
     bool, typer.Option("--bf16", help="Train in bfloat16; scores stay float32.", rich_help_panel=_FIT)

@@ -37,6 +37,7 @@ def train_whole_graph(
         GEARSageFit,
         evaluate_gearsage,
         gearsage_configuration,
+        labelled_nodes,
         open_labelled_graph,
         train_gearsage,
     )
@@ -44,6 +45,7 @@ def train_whole_graph(
     from keat.training.runs import best_epoch
 
     data = open_labelled_graph(source)
+    labelled_nodes(data, "test")  # which are scored at the end
     config = gearsage_configuration(model, **settings)
     fit = replace(GEARSageFit(), **fitting)
     graph = build_graph(data.stream, data.y, config.delta)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keat.disk import look_at, reason_of
+from keat.disk import look_at, reason_of, require_place
 from keat.errors import CacheError, InputError
 
 USUAL_LEDGER = Path("keat-out/ledger.jsonl")  # of `keat reproduce`, where none is named
@@ -65,6 +65,8 @@ class Ledger:
 
     def _content(self) -> bytes:
         kind = look_at(self.path)
+        if kind is None:
+            require_place(self.path)  # before anything is measured, not after it
         if kind == "folder":
             raise InputError(f"The ledger {self.path} is a folder; name a file.")
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 import keat
-from keat.errors import CacheError
+from keat.disk import new_file
 from keat.events import humanize
 from keat.explain.explanation import Explanation
 from keat.explain.page_charts import deletion, sweeps
@@ -37,10 +37,8 @@ _CLOCKS = {
 
 
 def write_page(explanation: Scored, path: Path) -> None:
-    try:
-        path.write_text(page(explanation), encoding="utf-8")
-    except OSError as error:
-        raise CacheError(f"Cannot write {path} ({error.strerror or error}); choose another --out.") from error
+    with new_file(path) as part:
+        part.write_text(page(explanation), encoding="utf-8")
 
 
 def page(x: Scored) -> str:

@@ -53,6 +53,7 @@ from keat.training.epochs import (
     numbered_file,
     numbered_files,
     read_history,
+    require_tensors,
     unnumbered_file,
 )
 from keat.training.optimizer_state import load_training, optimizer_tensors
@@ -89,8 +90,8 @@ class Run:
         to, and only if they are of the same run; how long to train (``limits``) may differ. A setting the run
         does not know, because it is older than the setting, had its default, by the name of its entry in
         ``defaults``."""
-        self.folder = folder
-        wanted = {"format": FORMAT, **json.loads(json.dumps(description))}
+        self.folder, self._ids = folder, ids
+        self._description = wanted = {"format": FORMAT, **json.loads(json.dumps(description))}
         _require_free(folder, wanted, resume, defaults or {})  # before anything is touched
         self._made = make_folder(folder)
         self._history: list[dict[str, Any]] = []
@@ -104,13 +105,10 @@ class Run:
             _require_free(folder, wanted, resume, defaults or {})  # nobody else can write from here on
             self._history = read_history(folder)
             for path in self._kept().values():
-                if path is not None and not path.exists():
-                    raise damaged(folder, f"{path.name} is missing")
+                if path is not None:
+                    require_tensors(path)
             self._begun = True
             remove_parts(folder)
-            if ids is not None:
-                write_whole(folder / IDS, ids.save)
-            write_text(folder / DESCRIPTION, json.dumps(wanted, indent=1))
         except BaseException:
             self.close()
             raise
@@ -137,17 +135,20 @@ class Run:
         self, model: nn.Module, optimizer: torch.optim.Optimizer, steps: Callable[[], int]
     ) -> list[dict[str, Any]]:
         """Load the last finished epoch, if any, and return the reports so far. ``steps`` tells how many steps
-        an epoch has, which is asked only where a file's name does not say of which epoch it is."""
+        an epoch has, which is asked only where a file's name does not say of which epoch it is. Only now the
+        run is described: one that cannot be gone on with stays as it was."""
         path = self._kept()["last"]
-        if path is None:
-            return []
-        taken = load_training(self.folder, load_tensors(path), model, optimizer)
-        if path == unnumbered_file(self.folder, "last") and taken != steps() * len(self._history):
-            raise damaged(
-                self.folder,
-                f"{path.name} is of another epoch than the last line of {METRICS}, because an older keat was "
-                "killed between the two, or cut the events into other steps",
-            )
+        if path is not None:
+            taken = load_training(self.folder, load_tensors(path), model, optimizer)
+            if path == unnumbered_file(self.folder, "last") and taken != steps() * len(self._history):
+                raise damaged(
+                    self.folder,
+                    f"{path.name} is of another epoch than the last line of {METRICS}, because an older keat "
+                    "was killed between the two, or cut the events into other steps",
+                )
+        if self._ids is not None:
+            write_whole(self.folder / IDS, self._ids.save)
+        write_text(self.folder / DESCRIPTION, json.dumps(self._description, indent=1))
         return list(self._history)
 
     def save_epoch(self, model: Checkpointed, optimizer: torch.optim.Optimizer, report: Any) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 from keat.disk import is_file, look_at, reason_of
 from keat.errors import InputError, KeatError
 from keat.events import IdMap, Reading
-from keat.events.units import TICK, UNITS
+from keat.events.units import TICK, UNITS, clock_of
 from keat.models.node_head import HEADS
 from keat.training.durable import reading
 from keat.training.epochs import damaged
@@ -37,7 +37,7 @@ def _table(value: Any) -> bool:
 
 
 def _positive(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value) and value > 0
+    return type(value) in (int, float) and 0 < value <= sys.float_info.max
 
 
 def _with(**tests: Test) -> Test:
@@ -142,7 +142,10 @@ def _check(folder: Path, description: Mapping[str, Any], tests: Mapping[str, Tes
 def config_of(folder: Path, kind: type[Any], settings: Mapping[str, Any]) -> Any:
     """The configuration of a run; settings it does not know, because it is older, have their defaults."""
     try:
-        return kind(**settings)
+        config = kind(**settings)
+        if "clock" in settings:
+            clock_of("s", settings["clock"])
+        return config
     except (TypeError, KeatError) as error:  # a name that is no setting; a value out of range
         raise damaged(folder, f"its configuration is none ({str(error).rstrip('.')})") from error
 

@@ -11,17 +11,19 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
 from keat.calibration.fitting import Calibration
 from keat.calibration.keeping import read_calibration
+from keat.disk import look_at
 from keat.errors import InputError
 from keat.training.durable import reading
 
@@ -50,8 +52,8 @@ def read_history(folder: Path) -> list[dict[str, Any]]:
     path = folder / METRICS
     try:
         with reading(path):
-            lines = path.read_text(encoding="utf-8").splitlines()
-    except (FileNotFoundError, NotADirectoryError):
+            lines = path.read_text(encoding="utf-8").splitlines() if look_at(path) is not None else []
+    except FileNotFoundError:  # it has just gone
         lines = []
     except UnicodeDecodeError as error:
         raise damaged(folder, f"{METRICS} is no text ({error})") from error
@@ -74,7 +76,7 @@ def _report(folder: Path, number: int, line: str) -> dict[str, Any]:
         "epoch": report.get("epoch") == number,
         "val": isinstance(val, dict) and all(_is_number(value) for value in val.values()),
         "best": isinstance(report.get("best"), bool) and (not report["best"] or bool(val)),
-        **{name: _is_number(report.get(name)) and math.isfinite(report[name]) for name in _NUMBERS},
+        **{name: _is_number(report.get(name)) and not math.isnan(report[name]) for name in _NUMBERS},
     }
     try:
         read_calibration(report.get("calibration"))
@@ -87,7 +89,8 @@ def _report(folder: Path, number: int, line: str) -> dict[str, Any]:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    """NaN, which a metric may be, but nothing that is too large for a float."""
+    return type(value) in (int, float) and not abs(value) > sys.float_info.max  # type: ignore[arg-type]
 
 
 def standing(folder: Path, history: Sequence[dict[str, Any]], headline: str) -> tuple[float, int]:
@@ -154,10 +157,27 @@ def kept_tensors(folder: Path, which: Kept) -> dict[str, Tensor]:
 
 def load_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file. That it is not there is for the caller to say."""
+    with _opening(path):
+        return load_file(path)
+
+
+def require_tensors(path: Path) -> None:
+    """There is a file of tensors, as far as can be told from its header and its length."""
+    try:
+        with _opening(path), safe_open(path, "pt"):
+            return
+    except FileNotFoundError:
+        raise damaged(path.parent, f"{path.name} is missing") from None
+
+
+@contextmanager
+def _opening(path: Path) -> Iterator[None]:
+    """What is wrong with a file of tensors, said as damage to its run."""
+    look_at(path)  # a pipe would be waited for
     with reading(path):
         path.open("rb").close()  # safetensors takes a file it may not read for one that is not there
     try:
-        return load_file(path)
+        yield
     except FileNotFoundError:
         raise
     except (SafetensorError, OSError, ValueError, KeyError) as error:
