@@ -19,7 +19,6 @@ PAIRS: dict[str, str | bytes] = {
     "empty": "",
     "blank": "\n",
     "one column": "customer\nC-001\n",
-    "nobody": f"customer,shop\nnobody,{SHOP}\n",
     "no source": f"customer,shop\n,{SHOP}\n",
     "no destination": "customer,shop\nC-001,\n",
     "ragged": f"customer,shop\n{GOOD}\nC-001\n",
@@ -160,6 +159,7 @@ FILES: list[Bad] = [*_pairs(), *_experiments()]
 
 ODD_PAIRS: dict[str, str] = {
     "no rows": "customer,shop\n",
+    "nobody": f"customer,shop\nnobody,{SHOP}\n",
     "a mark": f"\ufeffcustomer,shop\n{GOOD}\n",
     "blanks": f"customer, shop\nC-001, {SHOP}\n",
     "the same pair twice": f"customer,shop\n{GOOD}\n{GOOD}\n",

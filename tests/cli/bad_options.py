@@ -41,7 +41,7 @@ WHOLE: list[tuple[tuple[str, ...], str, tuple[str, ...]]] = [  # command, option
     (SAMPLED, "--seed", ("-1", "x", str(2**64), "1e3")),
     (EVALUATE, "--eval-sample", NO_NUMBER),
     (PREDICT, "--top", NO_NUMBER),
-    (PREDICT, "--time", ("", "x", "-5", "0", "1.5", "2024-01-31", str(2**63))),
+    (PREDICT, "--time", ("", "x", "-5", "0", "1.5", "1024-01-31", str(2**63))),
     (("predict", "graphs", "--graph", "graph.npz"), "--top", ("0", "-1", "x")),
     (EXPLAIN, "--time", ("", "x", "-5", "0", "1.5", "2024-01-31", str(2**63))),
     (EXPLAIN, "--older", ("", "x", "-3d", "d", "3 moons", "nan", "inf", EDGE, f"{HUGE}y", "1e400s")),
@@ -207,7 +207,7 @@ TOGETHER: list[Bad] = [
     ),
     Bad(("train", "keat-tgn", "saved", *TGN, "--epochs", "3", "--lr", "0.003", "--out", "run", "--resume")),
     Bad((*GEARSAGE[:-1], "run", "--resume"), told="holds another run"),
-    *(Bad(("predict", "run", "--source", who)) for who in ("", "nobody", "c-001", "[/b]", "x" * 300)),
+    Bad(("predict", "run", "--source", ""), told="name of a node is empty"),
     *(Bad(("explain", "run", "--src", who, "--dst", SHOP)) for who in ("", "nobody", "$x$", "\ud800")),
     *(Bad(("explain", "run", "--src", "C-001", "--dst", who)) for who in ("", "nobody", "a\nb")),
     *(
@@ -231,6 +231,12 @@ OPTIONS: list[Bad] = [
 ODD_OPTIONS: list[Bad] = [
     Bad((*PREDICT, "--top", EDGE)),
     Bad((*PREDICT, "--time", EDGE)),
+    Bad((*PREDICT, "--time", "2124-01-31 10:30")),
+    Bad(("predict", "run", "--source", "c-001"), told="did you mean 'C-001'?"),
+    *(
+        Bad(("predict", "run", "--source", who), told="new to this run")
+        for who in ("nobody", "[/b]", "x" * 300)
+    ),
     Bad((*EVALUATE, "--refresh", EDGE)),
     Bad((*SAMPLED, "--num-negatives", EDGE)),
     Bad((*SAMPLED, "--seed", EDGE)),

@@ -69,7 +69,6 @@ def write_kept(folder: Path, kept: Kept) -> None:
         before = _checked(json.loads(there.read_text(encoding="utf-8")))[0] if there.exists() else 0
         if before != kept.number - 1:
             raise InputError(f"{folder} has been updated by another process; open the run again.")
-        remove_parts(folder)
         write_whole(folder / f"names-{kept.number:05}.parquet", kept.names.save)
         whole = {name: value.detach().cpu().contiguous() for name, value in kept.tensors.items()}
         write_whole(folder / f"state-{kept.number:05}.safetensors", lambda part: save_file(whole, part))
@@ -77,6 +76,7 @@ def write_kept(folder: Path, kept: Kept) -> None:
         write_text(there, json.dumps(told))
         _remove_others(folder, kept.number)
     finally:
+        remove_parts(folder)
         lock.release()
 
 

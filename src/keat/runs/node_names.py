@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from keat.events.ids import Side
 
 Dense = npt.NDArray[np.int32]
 SIDES: tuple[Side, Side] = ("src", "dst")
+MANY = 20_000  # names, among which looking for a similar one would take long
 
 
 class NodeNames:
@@ -54,16 +56,27 @@ class NodeNames:
         found = self.find(labels, side)
         rows = np.flatnonzero(found < 0).tolist()
         distinct = dict.fromkeys(labels[row] for row in rows)
+        if "" in distinct:
+            raise InputError("The name of a node is empty; give one.")
         if rows:
             others = f" and {len(distinct) - 1:,} more are" if len(distinct) > 1 else " is"
             warnings.warn(
-                f"'{next(iter(distinct))}'{others} new to this run, and answered about as a stranger.",
+                f"'{next(iter(distinct))}'{others} new to this run, and answered about as a stranger"
+                f"{self._near(str(next(iter(distinct))))}",
                 Notice,
                 stacklevel=3,
             )
         number = dict(zip(distinct, range(len(self), len(self) + len(distinct)), strict=True))
         found[rows] = [number[labels[row]] for row in rows]
         return found
+
+    def _near(self, label: str) -> str:
+        """The end of a sentence about a label that is not known."""
+        if len(self) > MANY or not pa.types.is_large_string(self.labels.type):
+            return "."
+        known = {str(name).lower(): name for name in self.labels.to_pylist()}
+        near = difflib.get_close_matches(label.lower()[:100], known, n=1, cutoff=0.8)
+        return f"; did you mean '{known[near[0]]}'?" if near else "."
 
     def joined_by(self, ids: IdMap) -> tuple[NodeNames, Dense]:
         """With the nodes of another map added that are not known yet; and for each of its nodes which one it

@@ -74,8 +74,10 @@ def score_pairs(model: LearnedLinkModel, ids: Names, file: Path, now: int) -> li
     scores = model.score(Queries(src, asked, dst[:, None]))[:, 0].tolist()
     return answered(
         [
-            {"source": ids.label(u), "destination": ids.label(v), "time": t, "score": s}
-            for u, v, t, s in zip(src.tolist(), dst.tolist(), times, scores, strict=True)
+            {"source": u, "destination": v, "time": t, "score": s}
+            for u, v, t, s in zip(
+                called(ids, src, source), called(ids, dst, destination), times, scores, strict=True
+            )
         ]
     )
 
@@ -121,6 +123,12 @@ def write_embeddings(model: LearnedLinkModel, ids: Names, file: Path, now: int) 
     with new_file(file) as part:
         pq.write_table(pa.table({"node": labels, "embedding": vectors}), part)
     return len(ids)
+
+
+def called(ids: Names, nodes: npt.NDArray[np.int32], written: Sequence[Any]) -> list[Any]:
+    """What nodes are called: as the run has it, or as it was written where they are strangers."""
+    pairs = zip(nodes.tolist(), written, strict=True)
+    return [ids.label(node) if node < len(ids) else as_written for node, as_written in pairs]
 
 
 def dense_ids(ids: Names, labels: list[Any], side: Literal["src", "dst"]) -> npt.NDArray[np.int32]:
