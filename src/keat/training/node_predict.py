@@ -12,7 +12,7 @@ from keat.errors import InputError
 from keat.models.contract import NodeQueries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.training.asked import answered, askable_times, numbers_of
-from keat.training.predict import Names, dense_ids, read_pairs
+from keat.training.predict import Names, dense_ids, labels_of, read_pairs
 
 
 def coming_shares(
@@ -47,7 +47,9 @@ def score_events(model: NodeHead, ids: Names, file: Path, now: int) -> list[dict
     scores = model.score(EventQueries(src, asked, dst, features))[:, 0].tolist()
     return answered(
         [
-            {"source": ids.label(u), "destination": ids.label(v), "time": t, "score": s}
-            for u, v, t, s in zip(src.tolist(), dst.tolist(), times, scores, strict=True)
+            {"source": u, "destination": v, "time": t, "score": s}
+            for u, v, t, s in zip(
+                labels_of(ids, src, source), labels_of(ids, dst, destination), times, scores, strict=True
+            )
         ]
     )

@@ -74,8 +74,10 @@ def score_pairs(model: LearnedLinkModel, ids: Names, file: Path, now: int) -> li
     scores = model.score(Queries(src, asked, dst[:, None]))[:, 0].tolist()
     return answered(
         [
-            {"source": ids.label(u), "destination": ids.label(v), "time": t, "score": s}
-            for u, v, t, s in zip(src.tolist(), dst.tolist(), times, scores, strict=True)
+            {"source": u, "destination": v, "time": t, "score": s}
+            for u, v, t, s in zip(
+                labels_of(ids, src, source), labels_of(ids, dst, destination), times, scores, strict=True
+            )
         ]
     )
 
@@ -126,3 +128,11 @@ def write_embeddings(model: LearnedLinkModel, ids: Names, file: Path, now: int) 
 def dense_ids(ids: Names, labels: list[Any], side: Literal["src", "dst"]) -> npt.NDArray[np.int32]:
     """Dense ids of what the user typed or wrote into a file."""
     return ids.index_written(labels, side=side)
+
+
+def labels_of(ids: Names, nodes: npt.NDArray[np.int32], written: Sequence[Any]) -> list[Any]:
+    """What nodes are called; strangers, whose numbers are beyond all nodes, as they were written."""
+    return [
+        ids.label(node) if node < len(ids) else label
+        for node, label in zip(nodes.tolist(), written, strict=True)
+    ]
