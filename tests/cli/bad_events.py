@@ -145,6 +145,7 @@ def readers(data: str, *options: str) -> list[tuple[str, ...]]:
         ("explain", "run", data, "--event", "3", *columns),
         ("evaluate", "run", data, *options),
         ("evaluate", "heuristics", data, "--json", *options),
+        ("update", "run", data),
     ]
 
 
@@ -153,7 +154,7 @@ def made(name: str, make: Callable[[Path], object]) -> Damage:
 
 
 def _files() -> Iterator[Bad]:
-    turn = cycle(range(7))
+    turn = cycle(range(8))
     for name, make in FILES.items():
         yield Bad(("data", "info", name), made(name, make), TOLD.get(name, ""))
         yield Bad(readers(name)[next(turn)], made(name, make))

@@ -158,8 +158,8 @@ FILES: list[Bad] = [*_pairs(), *_experiments()]
 # -- odd files that can be used ----------------------------------------------------------------------
 
 ODD_PAIRS: dict[str, str] = {
-    "no rows": "customer,shop\n",
     "nobody": f"customer,shop\nnobody,{SHOP}\n",
+    "no rows": "customer,shop\n",
     "a mark": f"\ufeffcustomer,shop\n{GOOD}\n",
     "blanks": f"customer, shop\nC-001, {SHOP}\n",
     "the same pair twice": f"customer,shop\n{GOOD}\n{GOOD}\n",
@@ -171,6 +171,11 @@ ODD_FILES: list[Bad] = [
     *(
         Bad(("predict", "run", "--pairs", "p.csv"), made("p.csv", text(content)), name=what)
         for what, content in ODD_PAIRS.items()
+    ),
+    Bad(
+        ("predict", "fraud", "--pairs", "p.csv"),
+        made("p.csv", text(f"customer,shop,when,amount\nnobody,nothing,{LATER},3\n")),
+        name="nobody",
     ),
     Bad(("predict", "run", "--embeddings", "new/[/b] x.parquet")),
     Bad(REPRODUCE, hurt(".", "ledger.jsonl", CUT), name="half a line"),

@@ -14,6 +14,7 @@ SAMPLED = (*EVALUATE, "--negatives", "random")
 PREDICT = ("predict", "run", "--source", "C-001")
 EXPLAIN = ("explain", "run", "--src", "C-001", "--dst", SHOP)
 OF_FILE = ("explain", "run", "orders.csv", *COLUMNS)
+INFO = ("data", "info", "orders.csv", *ORDERS)
 TRAIN = ("train", "keat-rank", P, "--epochs", "1", "--out", "new")
 GEARSAGE = ("train", "gearsage", "graph.npz", "--epochs", "1", "--out", "new")
 
@@ -41,7 +42,7 @@ WHOLE: list[tuple[tuple[str, ...], str, tuple[str, ...]]] = [  # command, option
     (SAMPLED, "--seed", ("-1", "x", str(2**64), "1e3")),
     (EVALUATE, "--eval-sample", NO_NUMBER),
     (PREDICT, "--top", NO_NUMBER),
-    (PREDICT, "--time", ("", "x", "-5", "0", "1.5", "1024-01-31", str(2**63))),
+    (PREDICT, "--time", ("", "x", "-5", "0", "1.5", "2023-12-31", "2024-13-01", str(2**63))),
     (("predict", "graphs", "--graph", "graph.npz"), "--top", ("0", "-1", "x")),
     (EXPLAIN, "--time", ("", "x", "-5", "0", "1.5", "2024-01-31", str(2**63))),
     (EXPLAIN, "--older", ("", "x", "-3d", "d", "3 moons", "nan", "inf", EDGE, f"{HUGE}y", "1e400s")),
@@ -135,6 +136,11 @@ CHOICES: list[tuple[tuple[str, ...], str, str, str]] = [  # command, option, val
     (("evaluate", "persistent-forecast", P), "--protocol", "lenient", ""),
     (("evaluate", "heuristics", P), "--labelled", "both", ""),
     (EXPLAIN, "--split", "train", ""),
+    (("update", "run", "later.csv"), "--late", "maybe", ""),
+    *((INFO, "--delimiter", value, "") for value in ("", ";", "ab", "tab", "\n")),
+    *((INFO, "--time-format", value, "") for value in ("", "%", "%Q", "yyyymmdd", "excel", "%H:%M", "soon")),
+    *((INFO, "--categorical", value, "") for value in ("", "nope", "shop", "amount,")),
+    *((INFO, "--node-features", value, "") for value in ("", "nowhere.csv", "orders.csv", ".", "saved")),
     (EXPLAIN, "--worst", "1", "exactly one of"),
     (EXPLAIN, "--event", "1", "exactly one of"),
     (("reproduce", "recipe.toml", "--data", "mine=saved"), "--engine", "steam", ""),
@@ -207,7 +213,11 @@ TOGETHER: list[Bad] = [
     ),
     Bad(("train", "keat-tgn", "saved", *TGN, "--epochs", "3", "--lr", "0.003", "--out", "run", "--resume")),
     Bad((*GEARSAGE[:-1], "run", "--resume"), told="holds another run"),
-    Bad(("predict", "run", "--source", ""), told="name of a node is empty"),
+    Bad(("predict", "run", "--source", "")),
+    Bad(("predict", "shares", "--source", "")),
+    *(Bad(("update", run, "later.csv")) for run in ("fraud", "graphs", "nowhere", "orders.csv", "saved", "")),
+    *(Bad(("update", "run", file)) for file in ("nowhere.csv", "", "run", "saved", "pairs.csv", "/dev/null")),
+    Bad(("update", "run")),
     *(Bad(("explain", "run", "--src", who, "--dst", SHOP)) for who in ("", "nobody", "$x$", "\ud800")),
     *(Bad(("explain", "run", "--src", "C-001", "--dst", who)) for who in ("", "nobody", "a\nb")),
     *(
@@ -231,11 +241,12 @@ OPTIONS: list[Bad] = [
 ODD_OPTIONS: list[Bad] = [
     Bad((*PREDICT, "--top", EDGE)),
     Bad((*PREDICT, "--time", EDGE)),
-    Bad((*PREDICT, "--time", "2124-01-31 10:30")),
-    Bad(("predict", "run", "--source", "c-001"), told="did you mean 'C-001'?"),
+    Bad((*PREDICT, "--time", "2030-01-31")),
+    Bad(("predict", "run", "--source", "c-002"), told="did you mean 'C-002'?"),
+    Bad(("predict", "shares", "--source", "nobody"), told="is new to this run"),
     *(
-        Bad(("predict", "run", "--source", who), told="new to this run")
-        for who in ("nobody", "[/b]", "x" * 300)
+        Bad(("predict", "run", "--source", who), told="is new to this run")
+        for who in ("nobody", "c-001", "[/b]", "$x$", "x" * 300, "a\nb")
     ),
     Bad((*EVALUATE, "--refresh", EDGE)),
     Bad((*SAMPLED, "--num-negatives", EDGE)),

@@ -19,6 +19,7 @@ ASKED: dict[str, tuple[str, ...]] = {  # each opens the run of its name in its o
     "evaluate": ("evaluate", "run", "orders.csv", *ORDERS),
     "explain": ("explain", "run", "--src", "C-001", "--dst", SHOP),
     "analyze": ("analyze", "attention", "run", "--data", "orders.csv", *ORDERS),
+    "update": ("update", "run", "later.csv"),
     "train": ("train", *RUNS["run"], *LONGER, "--out", "run", "--resume"),
 }
 
@@ -65,9 +66,15 @@ MIDDLE = 0
 FILES: dict[str, tuple[int, tuple[str, ...]]] = {  # the byte that is flipped, and who reads the file
     "run.json": (MIDDLE, tuple(ASKED)),
     "metrics.jsonl": (MIDDLE, tuple(ASKED)),
-    "ids.parquet": (-6, ("predict", "evaluate", "explain", "analyze")),  # within the length of the footer
+    "ids.parquet": (
+        -6,
+        ("predict", "evaluate", "explain", "analyze", "update"),
+    ),  # within the length of the footer
     "best-*.safetensors": (6, tuple(ASKED)),  # within the length of the header
     "last-*.safetensors": (6, ("train",)),
+    "seen.json": (MIDDLE, ("predict", "update", "train")),
+    "state-*.safetensors": (6, ("predict", "update")),
+    "names-*.parquet": (-6, ("predict", "update")),
 }
 
 
@@ -81,7 +88,7 @@ def hurt(folder: str, file: str, damage: Callable[[Path], object]) -> Damage:
 def _every_file() -> Iterator[Bad]:
     for file, (flipped, verbs) in FILES.items():
         for what, damage in file_damages(flipped).items():
-            for verb in verbs:
+            for verb in verbs if (file, what) != ("seen.json", "missing") else ():  # then it has seen no more
                 yield Bad(ASKED[verb], hurt("run", file, damage), name=f"{file}: {what}")
 
 
@@ -95,7 +102,9 @@ def within(folder: str, damage: Damage) -> Damage:
 def _contents() -> Iterator[Bad]:
     verbs = [verb for verb in ASKED if verb != "train"]
     for place, (what, damage) in enumerate(DAMAGES.items()):
-        verb = "predict" if "head" in what else verbs[place % 4]  # others are not for runs with a head
+        verb = (
+            "predict" if "head" in what else verbs[place % len(verbs)]
+        )  # others are not for runs with a head
         yield Bad(ASKED[verb], within("run", damage), "the run is damaged: ", what)
         if not what.startswith(("ids", "best without")):  # these are written again, and not looked into
             yield Bad(ASKED["train"], within("run", damage), name=what)
@@ -180,4 +189,5 @@ ODD_RUNS: list[Bad] = [  # without damage, so that nothing above is refused for 
     Bad(ASKED["predict"], hurt("run", "best-*.safetensors", another_number), name="a number is another"),
     Bad(ASKED["train"], hurt("run", "ids.parquet", Path.unlink), name="ids are written again"),
     Bad(ASKED["predict"], within("run", without("limits")), name="no limits"),
+    Bad(ASKED["predict"], hurt("run", "seen.json", Path.unlink), name="as it was after validation"),
 ]

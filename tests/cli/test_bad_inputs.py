@@ -19,7 +19,7 @@ TABLE = [*RUN_DAMAGES, *EVENTS, *STREAMS_AND_GRAPHS, *FILES, *PLACES, *OPTIONS]
 ODD = [*ODD_RUNS, *ODD_EVENTS, *ODD_FILES, *ODD_PLACES, *ODD_OPTIONS]
 VERBS = {
     *("demo", "data list", "data info", "data get", "train", "evaluate", "predict", "explain"),
-    *("analyze moments", "analyze attention", "reproduce"),
+    *("analyze moments", "analyze attention", "reproduce", "update"),
 }
 
 

@@ -64,8 +64,9 @@ def _template() -> Path:
     lines = (folder / "orders.csv").read_text().splitlines()
     labelled = [f"{line},{'odd' if not k else k % 3 % 2}" for k, line in enumerate(lines)]
     (folder / "orders.csv").write_text("\n".join(labelled) + "\n")
-    (folder / "pairs.csv").write_text("customer,shop\nC-001,books & co\nC-007,shop-1\n")
-    (folder / "asked.csv").write_text(f"customer,shop,when,amount\nC-001,books & co,{LATER},3\n")
+    (folder / "pairs.csv").write_text(f"customer,shop\nC-001,{SHOP}\nC-007,shop-1\n")
+    (folder / "asked.csv").write_text(f"customer,shop,when,amount\nC-001,{SHOP},{LATER},3\n")
+    (folder / "later.csv").write_text(f"customer,shop,when\nC-001,{SHOP},2024-02-01 00:00:00\n")
     write_dgraphfin(folder / "graph.npz", 600, seed=1, config=ContactsConfig(fraud_share=0.1))
     read_events(folder / "orders.csv", src="customer", dst="shop", time="when", features="amount").save(
         folder / "saved"

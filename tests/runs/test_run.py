@@ -221,3 +221,12 @@ def test_sums_of_rows_do_not_depend_on_pieces() -> None:
     other = replace(stream, dst=np.where(np.arange(400) == 7, (stream.dst + 1) % 50, stream.dst))
     assert whole.known_rows(other) == 0
     assert Seen().known_rows(stream) == 0
+
+
+def test_training_that_has_nothing_left_to_do_observes_nothing_twice(trained: Path, tmp_path: Path) -> None:
+    folder, log = shutil.copytree(trained, tmp_path / "run"), week()
+    model = keat.open(folder).description["model"]
+    before = keat.open(folder).rank("C-001")
+    again = log[log.seconds < 6 * DAY].drop(columns="seconds")
+    keat.train(model, again, out=folder, resume=True, **COLUMNS, **SMALL[model])
+    assert keat.open(folder).rank("C-001") == before

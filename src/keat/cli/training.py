@@ -113,6 +113,7 @@ def train_command(
     from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
     from keat.models.node_features import with_node_features
     from keat.models.registry import trains_in_turn
+    from keat.runs.kept import kept_number
     from keat.runs.training import finish
     from keat.training.epochs import kept_calibration
     from keat.training.lessons import usual_refresh
@@ -179,6 +180,7 @@ def train_command(
     }
     fitting = replace(usual_fit(model, validation.kind), **_given(chosen), bf16=bf16, seed=seed)
     folder = folder or Path("runs") / f"{model}-{safe_name(data.name)}-{seed}"
+    kept_number(folder)  # before the work: what was seen is damaged, or can be replaced
     sigma = data.sigma()
     err.print(
         f"σ = {sigma:,.1f} {data.stream.unit} ({humanize(sigma, data.stream.unit)}), from the training split"

@@ -19,6 +19,7 @@ from typing import Any
 from safetensors.torch import save_file
 from torch import Tensor
 
+from keat.disk import look_at
 from keat.errors import InputError
 from keat.runs.node_names import NodeNames
 from keat.runs.seen import Seen
@@ -43,16 +44,14 @@ class Kept:
 
 def read_kept(folder: Path) -> Kept | None:
     """What a run has seen since it was trained; None where nothing was kept."""
-    path = folder / SEEN
-    if not path.exists():
+    written = _read_seen(folder)
+    if written is None:
         return None
+    number, epoch, seen = written
     try:
-        with reading(path):
-            written = json.loads(path.read_text(encoding="utf-8"))
-        number, epoch, seen = _checked(written)
         names = NodeNames.load(folder / f"names-{number:05}.parquet")
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
-        raise damaged(folder, f"{SEEN} or what it names is not sound ({error})") from error
+    except ValueError as error:
+        raise damaged(folder, str(error)) from error
     state = folder / f"state-{number:05}.safetensors"
     try:
         return Kept(number, epoch, seen, names, load_tensors(state))
@@ -60,20 +59,24 @@ def read_kept(folder: Path) -> Kept | None:
         raise damaged(folder, f"{state.name} is missing") from None
 
 
+def kept_number(folder: Path) -> int:
+    """Of the version that is there; 0 where nothing was kept."""
+    written = _read_seen(folder)
+    return 0 if written is None else written[0]
+
+
 def write_kept(folder: Path, kept: Kept) -> None:
     """Replace version ``number - 1`` by this one. Another process may have been quicker, which is said."""
     make_folder(folder)
     lock = lock_folder(folder)
     try:
-        there = folder / SEEN
-        before = _checked(json.loads(there.read_text(encoding="utf-8")))[0] if there.exists() else 0
-        if before != kept.number - 1:
+        if kept_number(folder) != kept.number - 1:
             raise InputError(f"{folder} has been updated by another process; open the run again.")
         write_whole(folder / f"names-{kept.number:05}.parquet", kept.names.save)
         whole = {name: value.detach().cpu().contiguous() for name, value in kept.tensors.items()}
         write_whole(folder / f"state-{kept.number:05}.safetensors", lambda part: save_file(whole, part))
         told = {"number": kept.number, "epoch": kept.epoch, "seen": asdict(kept.seen)}
-        write_text(there, json.dumps(told))
+        write_text(folder / SEEN, json.dumps(told))
         _remove_others(folder, kept.number)
     finally:
         remove_parts(folder)
@@ -86,6 +89,17 @@ def _remove_others(folder: Path, number: int) -> None:
     for path in folder.iterdir():
         if _NUMBERED.fullmatch(path.name) and path.stem not in keep:
             path.unlink(missing_ok=True)
+
+
+def _read_seen(folder: Path) -> tuple[int, int, Seen] | None:
+    path = folder / SEEN
+    if look_at(path) is None:
+        return None
+    try:
+        with reading(path):
+            return _checked(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise damaged(folder, f"{SEEN} is not sound ({error})") from error
 
 
 def _checked(written: Any) -> tuple[int, int, Seen]:

@@ -22,7 +22,7 @@ from keat.events import EventStream, Reading, TimeUnit
 from keat.events.units import clock_of
 from keat.models.contract import Queries
 from keat.models.node_head import EventHead, NodeHead
-from keat.runs.kept import Kept, read_kept, write_kept
+from keat.runs.kept import Kept, kept_number, read_kept, write_kept
 from keat.runs.moments import parsed, spoken
 from keat.runs.node_names import NodeNames
 from keat.runs.pairs import read_pairs
@@ -282,14 +282,20 @@ class Run:
         self._number += 1
 
 
+def open_trained(folder: Path, device: str = "cpu") -> Run:
+    """The run in a folder, as it was after validation: whatever it has seen since is forgotten."""
+    model, description, ids = open_run(folder, device)
+    return Run(folder, model, description, NodeNames.of(ids), Seen(), kept_number(folder))
+
+
 def open_kept(folder: str | Path, device: str = "cpu") -> Run:
     """The run in a folder, as it was last saved."""
-    folder = Path(folder)
-    model, description, ids = open_run(folder, device)
+    run = open_trained(Path(folder), device)
+    folder, model = run.folder, run.model
     kept = read_kept(folder)
     if kept is None or kept.epoch != best_epoch(folder)["epoch"]:  # trained on since: other parameters
-        return Run(folder, model, description, NodeNames.of(ids), Seen(), 0 if kept is None else kept.number)
-    run = Run(folder, model, description, kept.names, kept.seen, kept.number)
+        return run
+    run.names, run.seen = kept.names, kept.seen
     with checking(folder, "best"):
         state, pending = parts_of(kept.tensors, ("state.", PENDING))
         model.grow(len(kept.names))

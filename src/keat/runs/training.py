@@ -12,7 +12,8 @@ from keat.disk import safe_name
 from keat.errors import InputError, unknown_name
 from keat.events import Reading
 from keat.models.registry import ARCHITECTURES
-from keat.runs.run import Run, open_kept, seen_by_training
+from keat.runs.kept import kept_number
+from keat.runs.run import Run, open_trained, seen_by_training
 from keat.tasks.making import TaskKind, make_task
 from keat.training.fit import FitConfig, Watcher
 from keat.training.runs import train_run
@@ -46,6 +47,7 @@ def train(
         raise InputError(f"{source.name} is read already, so its columns are settled; give only that.")
     folder = Path("runs") / f"{model}-{safe_name(data.name)}-{fitting.seed}" if out is None else Path(out)
     validation = make_task(data, "val", kind=task)
+    kept_number(folder)  # before the work: what was seen is damaged, or can be replaced
     train_run(
         model,
         data,
@@ -62,7 +64,7 @@ def train(
 
 def finish(folder: Path, data: Dataset, device: str = "cpu") -> Run:
     """The run of a finished training, which has then seen all of the data, kept in its folder."""
-    run = open_kept(folder, device)
+    run = open_trained(folder, device)
     seen_by_training(run, data)
     run.save()
     return run

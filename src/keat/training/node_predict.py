@@ -12,7 +12,7 @@ from keat.errors import InputError
 from keat.models.contract import NodeQueries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.training.asked import answered, askable_times, numbers_of
-from keat.training.predict import Names, called, dense_ids, read_pairs
+from keat.training.predict import Names, dense_ids, labels_of, read_pairs
 
 
 def coming_shares(
@@ -49,7 +49,7 @@ def score_events(model: NodeHead, ids: Names, file: Path, now: int) -> list[dict
         [
             {"source": u, "destination": v, "time": t, "score": s}
             for u, v, t, s in zip(
-                called(ids, src, source), called(ids, dst, destination), times, scores, strict=True
+                labels_of(ids, src, source), labels_of(ids, dst, destination), times, scores, strict=True
             )
         ]
     )

@@ -76,7 +76,7 @@ def score_pairs(model: LearnedLinkModel, ids: Names, file: Path, now: int) -> li
         [
             {"source": u, "destination": v, "time": t, "score": s}
             for u, v, t, s in zip(
-                called(ids, src, source), called(ids, dst, destination), times, scores, strict=True
+                labels_of(ids, src, source), labels_of(ids, dst, destination), times, scores, strict=True
             )
         ]
     )
@@ -125,12 +125,14 @@ def write_embeddings(model: LearnedLinkModel, ids: Names, file: Path, now: int) 
     return len(ids)
 
 
-def called(ids: Names, nodes: npt.NDArray[np.int32], written: Sequence[Any]) -> list[Any]:
-    """What nodes are called: as the run has it, or as it was written where they are strangers."""
-    pairs = zip(nodes.tolist(), written, strict=True)
-    return [ids.label(node) if node < len(ids) else as_written for node, as_written in pairs]
-
-
 def dense_ids(ids: Names, labels: list[Any], side: Literal["src", "dst"]) -> npt.NDArray[np.int32]:
     """Dense ids of what the user typed or wrote into a file."""
     return ids.index_written(labels, side=side)
+
+
+def labels_of(ids: Names, nodes: npt.NDArray[np.int32], written: Sequence[Any]) -> list[Any]:
+    """What nodes are called; strangers, whose numbers are beyond all nodes, as they were written."""
+    return [
+        ids.label(node) if node < len(ids) else label
+        for node, label in zip(nodes.tolist(), written, strict=True)
+    ]
