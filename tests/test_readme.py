@@ -26,7 +26,7 @@ README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 RUN_HERE = [
     ROOT / "docs" / f"{name}.md"
-    for name in ("guide", "protocol", "datasets", "cli", "tgn", "node_tasks", "theory")
+    for name in ("guide", "runs", "protocol", "datasets", "cli", "tgn", "node_tasks", "theory")
 ]
 
 
