@@ -18,7 +18,17 @@ from workplace import Bad, assert_refused, content, workplace
 TABLE = [*RUN_DAMAGES, *EVENTS, *STREAMS_AND_GRAPHS, *FILES, *PLACES, *OPTIONS]
 ODD = [*ODD_RUNS, *ODD_EVENTS, *ODD_FILES, *ODD_PLACES, *ODD_OPTIONS]
 VERBS = {
-    *("demo", "data list", "data info", "data get", "train", "evaluate", "predict", "explain"),
+    *(
+        "demo",
+        "data list",
+        "data info",
+        "data get",
+        "data example",
+        "train",
+        "evaluate",
+        "predict",
+        "explain",
+    ),
     *("analyze moments", "analyze attention", "reproduce", "update"),
 }
 
