@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from keat.disk import expanded, is_file, look_at, map_array, new_file, safe_name
+from keat.disk import expanded, is_file, lock_folder, look_at, map_array, new_file, new_folder, safe_name
 from keat.errors import CacheError, InputError
 
 ODD = [
@@ -114,7 +115,9 @@ def test_a_new_file_is_whole_or_not_there(tmp_path: Path) -> None:
             part.write_text("thr")
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    with pytest.raises(CacheError, match=r"Cannot write .*file\.txt \(No space left on device\); free space"):
+    with pytest.raises(
+        CacheError, match=r"Cannot write .*file\.txt \(No space left on device\); free some sp"
+    ):
         fail()
     assert path.read_text() == "two"
     assert [entry.name for entry in path.parent.iterdir()] == ["file.txt"]
@@ -123,3 +126,31 @@ def test_a_new_file_is_whole_or_not_there(tmp_path: Path) -> None:
         part.write_text("three")
     assert (tmp_path / "link.txt").is_symlink()
     assert path.read_text() == "three"
+
+
+def test_of_a_failure_no_folder_is_left(tmp_path: Path) -> None:
+    def fail(make: Any) -> None:
+        with make(tmp_path / "some" / "where" / "x") as part:
+            assert part.parent.parent == tmp_path / "some" / "where"
+            raise OSError(errno.EACCES, "Permission denied")
+
+    for make in (new_file, new_folder):
+        with pytest.raises(CacheError, match=r"where/x \(Permission denied\); make it writable, or choose"):
+            fail(make)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_folder_replaces_or_gives_way(tmp_path: Path) -> None:
+    for text, replace, found in (("one", False, "one"), ("two", False, "one"), ("three", True, "three")):
+        with new_folder(tmp_path / "made", replace=replace) as part:
+            (part / "file").write_text(text)
+        assert (tmp_path / "made" / "file").read_text() == found
+        assert [entry.name for entry in tmp_path.iterdir()] == ["made"]
+
+
+def test_a_lock_is_waited_for_and_then_said(tmp_path: Path) -> None:
+    held = lock_folder(tmp_path, "busy.")
+    with pytest.raises(InputError, match=r"^busy\.$"):
+        lock_folder(tmp_path, "busy.", seconds=0.05)
+    held.release()
+    lock_folder(tmp_path, "busy.", seconds=0.05).release()

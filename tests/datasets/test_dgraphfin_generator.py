@@ -20,7 +20,7 @@ from keat.datasets.dgraphfin_generator import (
     write_dgraphfin,
 )
 from keat.datasets.registry import dataset_info
-from keat.errors import CacheError, InputError
+from keat.errors import InputError
 
 
 def auc(truth: npt.NDArray[np.bool_], score: npt.NDArray[np.float64]) -> float:
@@ -120,5 +120,5 @@ def test_what_cannot_be_generated_is_said(nodes: int, edges: int, config: Contac
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(CacheError, match="choose another place"):
+    with pytest.raises(InputError, match="is a file and no folder; choose another place"):
         write_dgraphfin(tmp_path / "file" / "x.npz", 100)

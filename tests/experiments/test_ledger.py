@@ -90,7 +90,7 @@ def test_places_that_are_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "read_bytes", denied)
-    with pytest.raises(InputError, match=r"Cannot read the ledger .* \(Permission denied\); check"):
+    with pytest.raises(InputError, match=r"Cannot read .*file \(Permission denied\); check"):
         Ledger(tmp_path / "file").lines()
 
 

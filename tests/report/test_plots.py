@@ -78,7 +78,11 @@ def test_names_are_no_formulas_and_powers_are(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("place", "message"),
-    [("x.foo", "Pictures are written as"), ("folder", "Is a directory"), ("file/x.png", "Cannot write")],
+    [
+        ("x.foo", "Pictures are written as"),
+        ("folder", "is a folder; name"),
+        ("file/x.png", "Cannot write"),
+    ],
 )
 def test_where_no_picture_can_be(place: str, message: str, tmp_path: Path) -> None:
     plt = pytest.importorskip("matplotlib.pyplot")

@@ -27,7 +27,6 @@ import keat.runs.training
 from keat.datasets.payments import simulate_payments
 from keat.errors import KeatError
 from keat.events import EventStream
-from keat.runs import kept
 from keat.training.fit import FitConfig
 from keat.training.runs import train_run
 
@@ -38,7 +37,6 @@ def update(folder: Path, events: EventStream, at: int | None = None, count: Path
     def work() -> None:
         killer = Killer(folder, at)
         killer.watch()
-        kept.save_file = killer._wrapped(kept.save_file)  # type: ignore[attr-defined]
         run = keat.open(folder)
         run.observe(events)
         run.save()

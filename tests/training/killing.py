@@ -28,7 +28,7 @@ from keat.datasets.payments import simulate_payments
 from keat.errors import KeatError
 from keat.models.rank import RankConfig
 from keat.models.tgn import TGNConfig
-from keat.training import checkpoint
+from keat.training import epochs
 from keat.training.checkpoint import KEPT
 from keat.training.epochs import kept_tensors, read_history
 from keat.training.fit import FitConfig
@@ -74,7 +74,7 @@ class Killer:
             real_sync(descriptor)
 
         os.fsync = fsync  # type: ignore[assignment]
-        checkpoint.save_file = self._wrapped(checkpoint.save_file)  # type: ignore[attr-defined]
+        epochs.save_file = self._wrapped(epochs.save_file)  # type: ignore[attr-defined]
         pq.write_table = self._wrapped(pq.write_table)
         sys.addaudithook(heard)
 

@@ -12,7 +12,6 @@ import typer
 
 from keat.cli.console import err, print_json, print_line, print_table
 from keat.cli.options import Json, open_dataset, picture_place, reads_events
-from keat.disk import new_file
 from keat.errors import MissingExtraError, Notice
 from keat.events import Reading
 
@@ -181,8 +180,7 @@ def _draw(picture: Path | None, draw: Callable[[Path], None]) -> None:
     if picture is None:
         return
     try:
-        with new_file(picture) as part:
-            draw(part)
+        draw(picture)
         print_line(f"The picture: {picture}", err)
     except MissingExtraError as error:
         warnings.warn(str(error), Notice, stacklevel=1)

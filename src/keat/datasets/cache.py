@@ -20,16 +20,11 @@ from typing import Literal
 
 from keat.datasets import dgraphfin, jodie, tgbl, tgbn
 from keat.datasets.download import Progress, download
-from keat.datasets.folder import data_folder, writing
+from keat.datasets.folder import OTHERWISE, data_folder
 from keat.datasets.registry import DatasetInfo, dataset_info
-from keat.disk import is_file
+from keat.disk import is_file, lock_folder, make_folder, new_file
 from keat.errors import CacheError, DownloadError
 from keat.events import EventStream
-
-try:
-    import fcntl
-except ImportError:  # Windows: two processes may both do the work; each moves a whole file in at the end
-    fcntl = None  # type: ignore[assignment]
 
 _Reader = Callable[[Path, DatasetInfo], EventStream]
 
@@ -109,8 +104,7 @@ def _bring(info: DatasetInfo, raw: Path, progress: Progress | None) -> None:
         _unpack(by_hand, raw, info, advice=f"download it again from {info.url or info.homepage}")
         return
     if info.url is None:
-        with writing(raw):
-            raw.mkdir(parents=True, exist_ok=True)
+        make_folder(raw, OTHERWISE)
         raise DownloadError(
             f"{info.name} is only handed out by hand: get {info.archive} from {info.homepage} and put it, "
             f"or the {info.raw_files[0]} in it, into {raw}."
@@ -144,23 +138,16 @@ def _unpack(archive: Path, raw: Path, info: DatasetInfo, advice: str) -> None:
 
 
 def _extract(zipped: zipfile.ZipFile, member: str, target: Path) -> None:
-    part = target.with_name(target.name + ".part")
-    try:
-        with writing(target.parent), zipped.open(member) as source, part.open("wb") as file:
-            shutil.copyfileobj(source, file, 1 << 20)
-        with writing(target.parent):
-            part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with new_file(target, OTHERWISE) as part, zipped.open(member) as source, part.open("wb") as file:
+        shutil.copyfileobj(source, file, 1 << 20)
 
 
 @contextlib.contextmanager
 def _one_at_a_time(folder: Path) -> Iterator[None]:
     """Let one process at a time fetch or convert a dataset; the others wait and find it done."""
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".lock").open("w")
-    with lock:
-        if fcntl is not None:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    make_folder(folder, OTHERWISE)
+    lock = lock_folder(folder, f"{folder} is in use; try again later.", OTHERWISE)
+    try:
         yield
+    finally:
+        lock.release()

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.datasets.registry import DatasetInfo
-from keat.disk import NOT_AN_ARRAY, is_file, reason_of
+from keat.disk import NOT_AN_ARRAY, is_file, reason_of, unreadable
 from keat.errors import InputError
 from keat.events import EventStream
 
@@ -74,7 +74,7 @@ class _Members:
         try:
             self.file = np.load(self.path, allow_pickle=False)
         except PermissionError as error:
-            raise InputError(f"Cannot read {self.path} ({reason_of(error)}); check its rights.") from error
+            raise unreadable(self.path, error) from error
         except (*NOT_AN_ARRAY, zipfile.BadZipFile) as error:
             raise InputError(
                 f"{self.path} is not a readable .npz file ({reason_of(error)}); fetch it again."

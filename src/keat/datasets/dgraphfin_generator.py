@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keat.errors import CacheError, InputError
+from keat.disk import new_file
+from keat.errors import InputError
 
 NODES, EDGES = 3_700_550, 4_300_999  # of the true file
 DAYS, TYPES, RAW_FEATURES = 821, 11, 17
@@ -93,11 +94,8 @@ def write_dgraphfin(
 ) -> ContactsTruth:
     """`generate_dgraphfin` into an .npz file; the true size takes 0.7 GB."""
     arrays, truth = generate_dgraphfin(nodes, edges, seed=seed, config=config)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(path, allow_pickle=False, **arrays)
-    except OSError as error:
-        raise CacheError(f"Cannot write {path} ({error.strerror or error}); choose another place.") from error
+    with new_file(path) as part, part.open("wb") as file:  # an open one: of a path numpy makes another
+        np.savez(file, allow_pickle=False, **arrays)
     return truth
 
 

@@ -18,7 +18,8 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from keat.datasets.folder import writing
+from keat.datasets.folder import OTHERWISE, writing
+from keat.disk import make_folder
 from keat.errors import DownloadError
 
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all (None: the server does not say)
@@ -36,8 +37,7 @@ class _TransferError(Exception):
 def download(url: str, target: Path, *, sha256: str | None = None, progress: Progress | None = None) -> Path:
     """Fetch ``url`` into ``target`` and return it."""
     part = target.with_name(target.name + ".part")
-    with writing(target.parent):
-        target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent, OTHERWISE)
     failures = 0
     while True:
         before = _size(part)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import pickle
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keat.datasets.folder import writing
+from keat.datasets.folder import OTHERWISE
 from keat.datasets.kept_negatives import LENGTHS, MATRIX, Negatives, discard, open_negatives
-from keat.disk import is_file, look_at, reason_of
+from keat.disk import is_file, look_at, new_folder, unreadable
 from keat.errors import InputError, Notice
 
 _BLOCK_ROWS = 1 << 16
@@ -66,19 +65,12 @@ def load_official_negatives(
             "from, say so with --trust-pickle (in Python trust_pickle=True)."
         )
     table = _unpickle(path)
-    with writing(path.parent), tempfile.TemporaryDirectory(dir=path.parent) as scratch:
-        made = Path(scratch) / "made"
-        made.mkdir()
+    with new_folder(folder, OTHERWISE) as made:
         _convert(table, path, made, src, dst, t)
         try:
             open_negatives(made, len(src), num_nodes)
         except ValueError as error:
             raise InputError(f"{path} is not a table of negatives ({error}); it was not used.") from error
-        try:
-            made.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # else another process was quicker
-                raise
     return open_negatives(folder, len(src), num_nodes)
 
 
@@ -96,7 +88,7 @@ def _unpickle(path: Path) -> Mapping[tuple[int, int, int], npt.NDArray[Any]]:
         with path.open("rb") as file:
             table = _NumbersOnly(file).load()
     except PermissionError as error:
-        raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
+        raise unreadable(path, error) from error
     except Exception as error:  # a damaged pickle raises whatever its instructions happen to come to
         raise InputError(f"{path} is not a table of negatives ({error}); it was not used.") from error
     if not isinstance(table, dict) or not table:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from keat.disk import look_at, reason_of
+from keat.disk import look_at, unreadable
 from keat.errors import InputError
 from keat.events.columns import Column
 
@@ -225,7 +225,7 @@ def _readable(path: Path, kind: str, header: bool = True) -> Iterator[None]:
     try:
         yield
     except PermissionError as error:
-        raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
+        raise unreadable(path, error) from error
     except (pa.ArrowException, OSError, EOFError, zlib.error, csv.Error, UnicodeError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         if ragged := re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", reason):

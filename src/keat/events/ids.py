@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from keat.disk import is_file, reason_of
+from keat.disk import is_file, reason_of, unreadable
 from keat.errors import InputError
 from keat.events.columns import is_text
 
@@ -186,7 +186,7 @@ class IdMap:
             read = cls(_labels_in(table), boundary=None if boundary is None else int(boundary))
             read._require_one_each()
         except PermissionError as error:
-            raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
+            raise unreadable(path, error) from error
         except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
             raise InputError(
                 f"{path} is damaged: {reason_of(error)}; make it again from the data."

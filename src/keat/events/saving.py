@@ -1,24 +1,20 @@
 """The columnar folder of a saved stream: one ``.npy`` file a column, mapped into memory when opened.
 
-A folder is written beside its place and then moved there, so it is there as a whole or not at all. What is
-opened is checked first, in one pass over the columns: it may come from anywhere.
+A folder is there as a whole or not at all. What is opened is checked first, in one pass over the columns: it
+may come from anywhere.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from keat.disk import is_file, look_at, map_array, reason_of
+from keat.disk import is_file, look_at, map_array, new_folder, reading, reason_of, writing
 from keat.errors import CacheError, InputError
 from keat.events.checking import wrong_columns, wrong_description
 from keat.events.ids import IdMap
@@ -30,7 +26,11 @@ Columns = dict[str, npt.NDArray[Any]]
 
 
 def save_folder(folder: Path, columns: Columns, ids: IdMap, meta: Mapping[str, Any]) -> None:
-    with new_folder(folder) as unfinished:
+    """Replace a saved stream, or write where nothing is; anything else there is not touched."""
+    with writing(folder):
+        if folder.exists() and not (folder / META).exists() and any(folder.iterdir()):
+            raise CacheError(f"{folder} holds something other than a keat stream; choose another folder.")
+    with new_folder(folder, replace=True) as unfinished:
         for name, array in columns.items():
             np.save(unfinished / f"{name}.npy", array, allow_pickle=False)
         named = ids.labels is not None or ids.boundary is not None
@@ -77,9 +77,8 @@ def _description(folder: Path) -> dict[str, Any]:
     if not is_file(path):
         raise damaged(folder, f"{META} is not a file")
     try:
-        about = json.loads(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"Cannot read {path} ({reason_of(error)}); check its rights.") from error
+        with reading(path):
+            about = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise damaged(folder, f"{META} is not JSON ({reason_of(error)})") from error
     if not isinstance(about, dict) or type(about.get("format")) is not int:
@@ -92,36 +91,3 @@ def _description(folder: Path) -> dict[str, Any]:
     if problem := wrong_description(about):
         raise damaged(folder, problem)
     return about
-
-
-@contextmanager
-def new_folder(folder: Path) -> Iterator[Path]:
-    """A folder to fill, which becomes ``folder`` at the end; after a failure nothing is left of it.
-
-    A saved stream that is already there is replaced; anything else there is not touched.
-    """
-    unfinished = _sibling(folder)
-    try:
-        if folder.exists() and not (folder / META).exists() and any(folder.iterdir()):
-            raise CacheError(f"{folder} holds something other than a keat stream; choose another folder.")
-        unfinished.mkdir(parents=True)
-        yield unfinished
-        if folder.exists():
-            replaced = _sibling(folder)
-            folder.rename(replaced)
-            unfinished.rename(folder)
-            shutil.rmtree(replaced, ignore_errors=True)
-        else:
-            unfinished.rename(folder)
-    except OSError as error:
-        raise CacheError(
-            f"Could not write {folder} ({error.strerror or error}); free some space, or choose a folder "
-            "that can be written."
-        ) from error
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
-
-
-def _sibling(folder: Path) -> Path:
-    """A name beside ``folder``, on the same disk, that nobody else uses."""
-    return folder.parent / f".{folder.name}.{os.getpid()}-{secrets.token_hex(4)}.partial"

@@ -49,7 +49,6 @@ def _sweeps(drawing: Drawing, draw: Draw) -> dict[str, Any]:
         sweeps = first_sweeps(model, data, ids.label, ages)
         alone = len(drawing.results) == 1
         path = drawing.path if alone else drawing.path.with_stem(f"{drawing.path.stem}-{job.data}")
-        path.parent.mkdir(parents=True, exist_ok=True)
         draw(sweeps, ages, data.stream.unit, path)
         pictures.append(str(path))
         rows += [{"dataset": job.data, **row} for sweep in sweeps for row in _numbers(sweep)]

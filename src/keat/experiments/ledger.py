@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from keat.disk import look_at, reason_of, require_place
-from keat.errors import CacheError, InputError
+from keat.disk import look_at, reading, require_place, writing
+from keat.errors import InputError
 
 USUAL_LEDGER = Path("keat-out/ledger.jsonl")  # of `keat reproduce`, where none is named
 
@@ -54,14 +54,10 @@ class Ledger:
         # Half a character, as in the name of an odd file, is written as JSON escapes it.
         text = json.dumps(line, ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
         whole = self._content()[-1:] in (b"", b"\n")
-        try:
+        with writing(self.path, "name another ledger"):
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab", buffering=0) as file:
                 file.write(text if whole else b"\n" + text)
-        except OSError as error:
-            raise CacheError(
-                f"Cannot write the ledger {self.path} ({reason_of(error)}); free space, or name another one."
-            ) from error
 
     def _content(self) -> bytes:
         kind = look_at(self.path)
@@ -69,12 +65,8 @@ class Ledger:
             require_place(self.path)  # before anything is measured, not after it
         if kind == "folder":
             raise InputError(f"The ledger {self.path} is a folder; name a file.")
-        try:
+        with reading(self.path):
             return b"" if kind is None else self.path.read_bytes()
-        except OSError as error:
-            raise InputError(
-                f"Cannot read the ledger {self.path} ({reason_of(error)}); check its rights."
-            ) from error
 
 
 def _read(content: bytes) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from keat.disk import is_file, reason_of
+from keat.disk import is_file, reading, reason_of
 from keat.errors import InputError, unknown_name
 from keat.experiments.graph_job import GRAPH_LABEL, GraphJob
 from keat.experiments.job import Job
@@ -96,8 +96,9 @@ def load_recipe(name: str) -> Recipe:
         if not is_file(path):
             raise InputError(f"There is no recipe {name}; give a .toml file, or one of keat reproduce list.")
         try:
-            text = path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
+            with reading(path):
+                text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
             raise InputError(f"{name} cannot be read ({reason_of(error)}).") from error
         return _read(path.stem, text)
     if name not in recipe_names():

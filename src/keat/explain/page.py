@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 import keat
-from keat.disk import new_file
+from keat.disk import write_text
 from keat.events import humanize
 from keat.explain.explanation import Explanation
 from keat.explain.page_charts import deletion, sweeps
@@ -37,8 +37,7 @@ _CLOCKS = {
 
 
 def write_page(explanation: Scored, path: Path) -> None:
-    with new_file(path) as part:
-        part.write_text(page(explanation), encoding="utf-8")
+    write_text(path, page(explanation))
 
 
 def page(x: Scored) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from string import Template
 
 import keat
-from keat.errors import CacheError
+from keat.disk import write_text
 from keat.report.style import base_style
 from keat.report.tables import Table, as_markdown
 
@@ -54,12 +54,8 @@ class Report:
 
 def write_report(report: Report, path: Path) -> Path:
     """The page at ``path`` and its tables beside it, as ``.md``. Returns the path of the page."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(html(report), encoding="utf-8")
-        path.with_suffix(".md").write_text(markdown(report), encoding="utf-8")
-    except OSError as error:
-        raise CacheError(f"Cannot write the report {path} ({error.strerror or error}).") from error
+    write_text(path, html(report))
+    write_text(path.with_suffix(".md"), markdown(report))
     return path
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from keat.datasets.loading import Dataset
-from keat.errors import CacheError, InputError, MissingExtraError
+from keat.disk import new_file
+from keat.errors import InputError, MissingExtraError
 from keat.report.drift import gap_shares
 
 if TYPE_CHECKING:
@@ -110,14 +111,10 @@ def save_picture(figure: Figure, path: Path, dpi: int = 150) -> None:
         if kind not in known:
             raise InputError(f"Pictures are written as {', '.join(sorted(known))}, so not as {path}.")
         _turn_formulas_off(figure)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with warnings.catch_warnings():  # a letter that no font has is drawn as a box, which says enough
+        with new_file(path) as part, warnings.catch_warnings():
+            # A letter that no font has is drawn as a box, which says enough.
             warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
-            figure.savefig(path, dpi=dpi, format=kind)
-    except OSError as error:
-        raise CacheError(
-            f"Cannot write the picture {path} ({error.strerror or error}); choose another place with --out."
-        ) from error
+            figure.savefig(part, dpi=dpi, format=kind)
     finally:
         plt.close(figure)
 

@@ -16,15 +16,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
 from torch import Tensor
 
-from keat.disk import look_at
+from keat.disk import look_at, new_file, reading, write_text
 from keat.errors import InputError
 from keat.runs.node_names import NodeNames
 from keat.runs.seen import Seen
-from keat.training.durable import lock_folder, make_folder, reading, remove_parts, write_text, write_whole
-from keat.training.epochs import damaged, load_tensors
+from keat.training.checkpoint import lock_run
+from keat.training.epochs import OTHERWISE, damaged, load_tensors, write_tensors
 
 SEEN = "seen.json"
 _NUMBERED = re.compile(r"(state-\d{5,}\.safetensors|names-\d{5,}\.parquet)")
@@ -67,19 +66,17 @@ def kept_number(folder: Path) -> int:
 
 def write_kept(folder: Path, kept: Kept) -> None:
     """Replace version ``number - 1`` by this one. Another process may have been quicker, which is said."""
-    make_folder(folder)
-    lock = lock_folder(folder)
+    lock = lock_run(folder)
     try:
         if kept_number(folder) != kept.number - 1:
             raise InputError(f"{folder} has been updated by another process; open the run again.")
-        write_whole(folder / f"names-{kept.number:05}.parquet", kept.names.save)
-        whole = {name: value.detach().cpu().contiguous() for name, value in kept.tensors.items()}
-        write_whole(folder / f"state-{kept.number:05}.safetensors", lambda part: save_file(whole, part))
+        with new_file(folder / f"names-{kept.number:05}.parquet", OTHERWISE) as part:
+            kept.names.save(part)
+        write_tensors(folder / f"state-{kept.number:05}.safetensors", kept.tensors)
         told = {"number": kept.number, "epoch": kept.epoch, "seen": asdict(kept.seen)}
-        write_text(folder / SEEN, json.dumps(told))
+        write_text(folder / SEEN, json.dumps(told), OTHERWISE)
         _remove_others(folder, kept.number)
     finally:
-        remove_parts(folder)
         lock.release()
 
 

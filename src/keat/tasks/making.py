@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Literal, get_args
@@ -13,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.datasets.cache import negative_file, raw_folder
-from keat.datasets.folder import data_folder, writing
+from keat.datasets.folder import OTHERWISE, data_folder
 from keat.datasets.kept_negatives import LENGTHS, MATRIX, discard, open_negatives
 from keat.datasets.loading import Dataset
 from keat.datasets.official_negatives import load_official_negatives
-from keat.disk import look_at
+from keat.disk import look_at, new_folder
 from keat.errors import CacheError, InputError, Notice, unknown_name
 from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
@@ -216,14 +214,8 @@ def _sampled(
     if (kept := _kept(folder, part)) is not None:
         return kept
     try:
-        with writing(home):
-            home.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=home) as scratch:
-                made = Path(scratch) / "made"
-                made.mkdir()
-                np.save(made / LENGTHS, draw(made / MATRIX).lengths)
-                with contextlib.suppress(OSError):  # another process was quicker
-                    made.rename(folder)
+        with new_folder(folder, OTHERWISE) as made:
+            np.save(made / LENGTHS, draw(made / MATRIX).lengths)
     except CacheError as error:
         warnings.warn(f"{error} Negatives are kept in memory instead.", Notice, stacklevel=4)
         return draw()

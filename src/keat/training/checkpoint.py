@@ -20,30 +20,31 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 import torch
-from safetensors.torch import save_file
+from filelock import FileLock
 from torch import Tensor, nn
 
+from keat.disk import (
+    LOCK,
+    lock_folder,
+    make_folder,
+    new_file,
+    remove_folders,
+    remove_parts,
+    write_text,
+    writing,
+)
 from keat.errors import InputError, KeatError
 from keat.events.ids import IdMap
 from keat.state.checking import check_state, like, parts_of
 from keat.training.description import DESCRIPTION, FORMAT, IDS, read_description
-from keat.training.durable import (
-    LOCK,
-    lock_folder,
-    make_folder,
-    remove_parts,
-    write_text,
-    write_whole,
-    writing,
-)
 from keat.training.epochs import (
     METRICS,
+    OTHERWISE,
     Kept,
     checking,
     damaged,
@@ -55,10 +56,12 @@ from keat.training.epochs import (
     read_history,
     require_tensors,
     unnumbered_file,
+    write_tensors,
 )
 from keat.training.optimizer_state import load_training, optimizer_tensors
 
 KEPT: tuple[Kept, ...] = ("last", "best")
+WAIT = 2.0  # seconds for a lock: a process that is being ended needs a moment
 
 
 class Checkpointed(Protocol):
@@ -93,13 +96,13 @@ class Run:
         self.folder, self._ids = folder, ids
         self._description = wanted = {"format": FORMAT, **json.loads(json.dumps(description))}
         _require_free(folder, wanted, resume, defaults or {})  # before anything is touched
-        self._made = make_folder(folder)
+        self._made = make_folder(folder, OTHERWISE)
         self._history: list[dict[str, Any]] = []
         self._begun = False
         try:
-            self._lock = lock_folder(folder)
+            self._lock = lock_run(folder)
         except KeatError:
-            self._remove_folders()
+            remove_folders(self._made)
             raise
         try:
             _require_free(folder, wanted, resume, defaults or {})  # nobody else can write from here on
@@ -129,7 +132,7 @@ class Run:
             for name in (IDS, DESCRIPTION, METRICS, LOCK):
                 (self.folder / name).unlink(missing_ok=True)
         self._lock.release()
-        self._remove_folders()
+        remove_folders(self._made)
 
     def resume(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, steps: Callable[[], int]
@@ -147,8 +150,9 @@ class Run:
                     "was killed between the two, or cut the events into other steps",
                 )
         if self._ids is not None:
-            write_whole(self.folder / IDS, self._ids.save)
-        write_text(self.folder / DESCRIPTION, json.dumps(self._description, indent=1))
+            with new_file(self.folder / IDS, OTHERWISE) as part:
+                self._ids.save(part)
+        write_text(self.folder / DESCRIPTION, json.dumps(self._description, indent=1), OTHERWISE)
         return list(self._history)
 
     def save_epoch(self, model: Checkpointed, optimizer: torch.optim.Optimizer, report: Any) -> None:
@@ -163,17 +167,14 @@ class Run:
         try:
             if report.best:
                 state = {f"state.{name}": value for name, value in model.stream_state().items()}
-                self._save_tensors("best", report.epoch, parameters | state)
-            self._save_tensors("last", report.epoch, parameters | optimizer_tensors(optimizer))
-            write_text(self.folder / METRICS, "".join(json.dumps(line) + "\n" for line in lines))
+                write_tensors(numbered_file(self.folder, "best", report.epoch), parameters | state)
+            training = parameters | optimizer_tensors(optimizer)
+            write_tensors(numbered_file(self.folder, "last", report.epoch), training)
+            write_text(self.folder / METRICS, "".join(json.dumps(line) + "\n" for line in lines), OTHERWISE)
         except BaseException:
             self._remove_leftovers()
             raise
         self._history = lines
-
-    def _save_tensors(self, which: Kept, epoch: int, tensors: dict[str, Tensor]) -> None:
-        whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
-        write_whole(numbered_file(self.folder, which, epoch), lambda part: save_file(whole, part))
 
     def _kept(self) -> dict[Kept, Path | None]:
         return {which: kept_file(self.folder, which, self._history) for which in KEPT}
@@ -188,14 +189,14 @@ class Run:
             if path is not None and path != before:
                 over.append(before)
         for path in over:
-            with writing(path):
+            with writing(path, OTHERWISE):
                 path.unlink(missing_ok=True)
 
-    def _remove_folders(self) -> None:
-        """Those that were made for this run, where nothing is in them."""
-        with suppress(OSError):
-            for folder in self._made:
-                folder.rmdir()
+
+def lock_run(folder: Path) -> FileLock:
+    """The right to write to a run."""
+    busy = f"{folder} is being trained by another process; wait for it or choose another --out."
+    return lock_folder(folder, busy, OTHERWISE, seconds=WAIT)
 
 
 def load_best(folder: Path, build: Callable[[], M]) -> M:
@@ -226,7 +227,7 @@ def _require_free(
     folder: Path, wanted: dict[str, Any], resume: bool, defaults: Mapping[str, dict[str, Any]]
 ) -> None:
     """Whether a run may be trained into a folder: where no epoch has finished, there is nothing to lose."""
-    with writing(folder):
+    with writing(folder, OTHERWISE):
         described = (folder / DESCRIPTION).exists()
     if not read_history(folder):
         return

@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from keat.disk import is_file, look_at, reason_of
+from keat.disk import is_file, look_at, reading, reason_of
 from keat.errors import InputError, KeatError
 from keat.events import IdMap, Reading
 from keat.events.units import TICK, UNITS, clock_of
 from keat.models.node_head import HEADS
-from keat.training.durable import reading
 from keat.training.epochs import damaged
 
 FORMAT = 1

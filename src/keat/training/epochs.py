@@ -8,28 +8,30 @@ its parameters and its state are in ``best-00002.safetensors``. Runs of earlier 
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from keat.calibration.fitting import Calibration
 from keat.calibration.keeping import read_calibration
-from keat.disk import look_at
+from keat.disk import look_at, new_file, reading
 from keat.errors import InputError
-from keat.training.durable import reading
 
 Kept = Literal["last", "best"]
 METRICS = "metrics.jsonl"
 _NUMBERED = re.compile(r"(?:last|best)-(\d{5,})\.safetensors")
+OTHERWISE = "choose another --out; --resume goes on from the epochs that have finished"
 _NUMBERS = ("loss", "train_seconds", "val_seconds")
 
 
@@ -159,6 +161,17 @@ def load_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors of a file. That it is not there is for the caller to say."""
     with _opening(path):
         return load_file(path)
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}
+    with new_file(path, OTHERWISE) as part:
+        try:
+            save_file(whole, part)
+        except SafetensorError as error:  # which has the system's number of an error in its text alone
+            found = re.search(r"os error (\d+)", str(error))
+            number = int(found[1]) if found else errno.EIO
+            raise OSError(number, os.strerror(number)) from error
 
 
 def require_tensors(path: Path) -> None:
