@@ -76,9 +76,9 @@ class Checkpointed(Protocol):
 M = TypeVar("M", bound=Checkpointed)
 
 
-class Run:
-    """One training run in a folder, open for writing: ``with Run(…) as run``. Nobody else can write to the
-    folder until it is closed. If training fails before an epoch has finished, nothing is left behind."""
+class RunFolder:
+    """The folder of a training run, open for writing: ``with RunFolder(…) as run``. Nobody else can write to
+    it until it is closed. If training fails before an epoch has finished, nothing is left behind."""
 
     def __init__(
         self,

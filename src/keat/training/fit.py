@@ -22,7 +22,7 @@ from keat.errors import KeatError
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
 from keat.models.settings import check_each, check_range, check_seed
 from keat.tasks.script import Task
-from keat.training.checkpoint import Run
+from keat.training.checkpoint import RunFolder
 from keat.training.epochs import standing
 from keat.training.evaluate import continue_evaluation
 from keat.training.lessons import Lesson, Lessons
@@ -85,7 +85,7 @@ def fit(
     lessons: Lessons,
     task: Task,
     config: FitConfig,
-    run: Run,
+    run: RunFolder,
     watchers: Sequence[Watcher] = (),
 ) -> list[EpochReport]:
     """Train until the headline metric of the validation ``task`` stops improving; ``run`` keeps the best

@@ -37,7 +37,7 @@ from keat.models.gearsage import (
     build_graph,
 )
 from keat.models.settings import check_each, check_range, check_seed
-from keat.training.checkpoint import Run, load_best
+from keat.training.checkpoint import RunFolder, load_best
 from keat.training.description import config_of, read_description
 from keat.training.epochs import standing
 from keat.training.fit import EpochReport, Watcher
@@ -117,7 +117,7 @@ def train_gearsage(
     }
     for part in ("train", "valid"):
         labelled_nodes(data, part)
-    with Run(folder, description, resume=resume) as run:
+    with RunFolder(folder, description, resume=resume) as run:
         return _fit(model, graph, data, fitting, run, watchers)
 
 
@@ -201,7 +201,7 @@ def _fit(
     graph: ContactGraph,
     data: DGraphFin,
     config: GEARSageFit,
-    run: Run,
+    run: RunFolder,
     watchers: Sequence[Watcher],
 ) -> list[EpochReport]:
     optimizer = torch.optim.Adam(model.parameters(), lr=config.lr)

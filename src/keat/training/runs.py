@@ -22,7 +22,7 @@ from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
 from keat.training.bfloat16 import require_bfloat16
-from keat.training.checkpoint import Run, load_best
+from keat.training.checkpoint import RunFolder, load_best
 from keat.training.description import (
     DESCRIPTION,
     config_of,
@@ -132,7 +132,8 @@ def train_run(
         )
     else:
         lessons = node_lessons(task, data, fitting.batch_size)
-    with _enough_memory(), Run(folder, description, data.stream.ids, resume=resume, defaults=defaults) as run:
+    kept_in = RunFolder(folder, description, data.stream.ids, resume=resume, defaults=defaults)
+    with _enough_memory(), kept_in as run:
         return fit(model, lessons, task, fitting, run, watchers)
 
 
