@@ -213,7 +213,7 @@ TOGETHER: list[Bad] = [
     ),
     Bad(("train", "keat-tgn", "saved", *TGN, "--epochs", "3", "--lr", "0.003", "--out", "run", "--resume")),
     Bad((*GEARSAGE[:-1], "run", "--resume"), told="holds another run"),
-    Bad(("predict", "run", "--source", "")),
+    Bad(("predict", "run", "--source", ""), told="name of a node is empty"),
     Bad(("predict", "shares", "--source", "")),
     *(Bad(("update", run, "later.csv")) for run in ("fraud", "graphs", "nowhere", "orders.csv", "saved", "")),
     *(Bad(("update", "run", file)) for file in ("nowhere.csv", "", "run", "saved", "pairs.csv", "/dev/null")),

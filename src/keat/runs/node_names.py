@@ -53,8 +53,6 @@ class NodeNames:
     def index_written(self, labels: Sequence[str | int], *, side: Side) -> Dense:
         """The same for asking: strangers have numbers beyond all nodes, the same label the same. That there
         are some is said: it may be a slip of the pen."""
-        if "" in labels:
-            raise InputError("A node without a name cannot be asked about; give one.")
         found = self.find(labels, side)
         rows = np.flatnonzero(found < 0).tolist()
         distinct = dict.fromkeys(labels[row] for row in rows)
