@@ -230,3 +230,10 @@ def test_training_that_has_nothing_left_to_do_observes_nothing_twice(trained: Pa
     again = log[log.seconds < 6 * DAY].drop(columns="seconds")
     keat.train(model, again, out=folder, resume=True, **COLUMNS, **SMALL[model])
     assert keat.open(folder).rank("C-001") == before
+
+
+def test_two_strangers_of_a_pair_are_two_nodes(run: Any) -> None:
+    with pytest.warns(Notice, match="new to this run"):
+        src, dst = run.names.ends_written(["A", "B", "C-001"], ["B", "A", "A"])
+    assert src[0] == dst[1] == dst[2] != src[1] == dst[0]
+    assert min(src[0], src[1]) >= len(run.names)

@@ -70,6 +70,15 @@ class NodeNames:
         found[rows] = [number[labels[row]] for row in rows]
         return found
 
+    def ends_written(
+        self, source: Sequence[str | int], destination: Sequence[str | int]
+    ) -> tuple[Dense, Dense]:
+        """Both ends of pairs. Where there are no sides, a stranger has one number on either end."""
+        if self.side is not None:
+            return self.index_written(source, side="src"), self.index_written(destination, side="dst")
+        both = self.index_written([*source, *destination], side="src")
+        return both[: len(source)], both[len(source) :]
+
     def _near(self, label: str) -> str:
         """The end of a sentence about a label that is not known."""
         if len(self) > MANY or not pa.types.is_large_string(self.labels.type):

@@ -231,12 +231,7 @@ class Run:
         source, destination, times = read_pairs(pairs, self.reading)
         now = self.moment(at)
         t = np.array([now if time is None else self.moment(time) for time in times], dtype=np.int64)
-        if self.names.side is None:  # one number for a stranger, whichever side it is on
-            both = self.names.index_written([*source, *destination], side="src")
-            src, dst = both[: len(source)], both[len(source) :]
-        else:
-            src = self.names.index_written(source, side="src")
-            dst = self.names.index_written(destination, side="dst")
+        src, dst = self.names.ends_written(source, destination)
         scores: list[float] = []
         for start in range(0, len(src), PAIRS_AT_ONCE):
             part = slice(start, start + PAIRS_AT_ONCE)

@@ -41,7 +41,7 @@ def score_events(model: NodeHead, ids: Names, file: Path, now: int) -> list[dict
             f"{file} needs source, destination, time and then the {model.feature_dim} features an event of "
             f"this run has; it has {table.num_columns} columns."
         )
-    src, dst = dense_ids(ids, source, "src"), dense_ids(ids, destination, "dst")
+    src, dst = ids.ends_written(source, destination)
     asked = askable_times(times, model.last_time(), file)
     features = numbers_of(table, range(3, 3 + model.feature_dim), file)
     scores = model.score(EventQueries(src, asked, dst, features))[:, 0].tolist()

@@ -26,6 +26,9 @@ class Names(Protocol):
 
     def __len__(self) -> int: ...
     def label(self, node: int, /) -> str | int: ...
+    def ends_written(
+        self, source: Sequence[str | int], destination: Sequence[str | int]
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]: ...
     def index_written(
         self, labels: Sequence[str | int], *, side: Literal["src", "dst"]
     ) -> npt.NDArray[np.int32]: ...
@@ -69,7 +72,7 @@ def with_probabilities(rows: list[dict[str, Any]], calibration: Calibration | No
 def score_pairs(model: LearnedLinkModel, ids: Names, file: Path, now: int) -> list[dict[str, Any]]:
     """The logit of every pair in a CSV with columns source, destination and optionally time."""
     _, source, destination, times = read_pairs(file, now)
-    src, dst = dense_ids(ids, source, "src"), dense_ids(ids, destination, "dst")
+    src, dst = ids.ends_written(source, destination)
     asked = askable_times(times, model.last_time(), file)
     scores = model.score(Queries(src, asked, dst[:, None]))[:, 0].tolist()
     return answered(
