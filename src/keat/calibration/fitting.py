@@ -21,6 +21,7 @@ from keat.calibration.probability import Isotonic, Platt, fit_probability
 from keat.calibration.reliability import Reliability, Sums
 from keat.calibration.temperature import Contest, Temperature, fit_temperature, plain
 from keat.tasks.candidates import OwnCandidates
+from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.script import Question, Task
@@ -72,14 +73,16 @@ def fitter_of(task: Task) -> Fitter | None:
     """None where scores are read in another way: a node's next period is divided by its softmax."""
     if isinstance(task, LinkRanking):
         return ShareFitter(task)
-    return ProbabilityFitter(task) if isinstance(task, LinkClassification | NodeLabel) else None
+    return ProbabilityFitter(task) if isinstance(task, LinkClassification | NodeLabel | GraphLabel) else None
 
 
 def judge_of(task: Task, calibration: Calibration | None) -> Judge | None:
     """None where there is no calibration, or it is of another kind of task."""
     if isinstance(task, LinkRanking) and isinstance(calibration, Temperature):
         return ShareJudge(task, calibration)
-    if isinstance(task, LinkClassification | NodeLabel) and isinstance(calibration, Platt | Isotonic):
+    if isinstance(task, LinkClassification | NodeLabel | GraphLabel) and isinstance(
+        calibration, Platt | Isotonic
+    ):
         return ProbabilityJudge(task, calibration)
     return None
 
@@ -136,7 +139,7 @@ class ShareJudge(Judge):
 class ProbabilityFitter(Fitter):
     """Keeps the logit of every target, and whether it is true."""
 
-    def __init__(self, task: LinkClassification | NodeLabel) -> None:
+    def __init__(self, task: LinkClassification | NodeLabel | GraphLabel) -> None:
         self.task = task
         self.logits: list[Floats] = []
         self.truth: list[npt.NDArray[np.bool_]] = []
@@ -155,7 +158,9 @@ class ProbabilityFitter(Fitter):
 class ProbabilityJudge(Judge):
     """Of the probability of every target."""
 
-    def __init__(self, task: LinkClassification | NodeLabel, calibration: Platt | Isotonic) -> None:
+    def __init__(
+        self, task: LinkClassification | NodeLabel | GraphLabel, calibration: Platt | Isotonic
+    ) -> None:
         self.task, self.calibration = task, calibration
         forecasts = len(task) * (2 if isinstance(task, LinkClassification) else 1)
         self.sums = Sums(forecasts), Sums(forecasts)
@@ -180,10 +185,10 @@ def contest(task: LinkRanking, ask: Question, scores: Sequence[torch.Tensor]) ->
 
 
 def labelled(
-    task: LinkClassification | NodeLabel, ask: Question, scores: Sequence[torch.Tensor]
+    task: LinkClassification | NodeLabel | GraphLabel, ask: Question, scores: Sequence[torch.Tensor]
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Logits and which of them are true: of events with a label, or of pairs, each beside a false one."""
     logits = torch.cat(list(scores), dim=1).double().cpu().numpy().ravel()
-    if isinstance(task, NodeLabel):
+    if not isinstance(task, LinkClassification):
         return logits, task.truth[ask.rows]
     return logits, np.tile([True, False], len(logits) // 2)

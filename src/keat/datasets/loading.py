@@ -17,7 +17,7 @@ from keat.disk import look_at
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, Reading
 from keat.events.reading import ReadingOptions
-from keat.events.splitting import Splits, split
+from keat.events.splitting import HELD_OUT, Splits, split
 
 SIMULATED = "payments"  # the embedded default; "payments:1000000" for another number of events
 
@@ -31,12 +31,14 @@ class Dataset:
     stream: EventStream
     info: DatasetInfo | None = None
     reading: Reading | None = None  # how a file or frame was read, and later ones are to be
+    origin: str | None = None  # the name or path it was loaded from
+    held_out: tuple[float, float] = HELD_OUT  # shares of events for validation and test
     splits: Splits = field(init=False)
 
     def __post_init__(self) -> None:
         if self.stream.offset:
             object.__setattr__(self, "stream", replace(self.stream, offset=0))
-        object.__setattr__(self, "splits", split(self.stream))
+        object.__setattr__(self, "splits", split(self.stream, *self.held_out))
 
     @property
     def name(self) -> str:
@@ -74,13 +76,15 @@ def load(
     source: Any,
     *,
     reading: Reading | None = None,
+    held_out: tuple[float, float] = HELD_OUT,
     progress: Callable[[int, int | None], None] | None = None,
     **options: Unpack[ReadingOptions],
 ) -> Dataset:
     """A dataset by name (``"tgbl-wiki"``), path (``"events.csv"``), or from a frame.
 
     ``options`` say how to read a file or frame, see `read_events`; or ``reading`` does, such as that of
-    another dataset, whose scales and categories are then used. ``"payments"`` is simulated,
+    another dataset, whose scales and categories are then used. ``held_out`` are the shares of events that are
+    kept for validation and test, the latest ones. ``"payments"`` is simulated,
     ``"payments:1000000"`` with a million events. A name is downloaded once, with ``progress`` told of
     (bytes done, bytes in all).
     """
@@ -93,9 +97,9 @@ def load(
             raise InputError(
                 f"{source.name} is a stream already, so its columns are settled; give only that."
             )
-        return Dataset(source)
+        return Dataset(source, held_out=held_out)
     if not isinstance(source, str):
-        return _own(source, reading)
+        return _own(source, reading, held_out)
     if not source:
         raise InputError("The name of the dataset is empty; give a name or a path.")
     base, colon, size = source.partition(":")
@@ -103,17 +107,20 @@ def load(
     if known and reading != Reading():
         raise InputError(f"{source} is known by name, so its columns are settled; give only the name.")
     if base == SIMULATED:
-        return Dataset(simulate_payments(_number_of_events(size)) if colon else simulate_payments())
+        payments = simulate_payments(_number_of_events(size)) if colon else simulate_payments()
+        return Dataset(payments, origin=source, held_out=held_out)
     if source in DATASETS:
-        return Dataset(open_dataset(source, progress=progress), DATASETS[source])
+        return Dataset(
+            open_dataset(source, progress=progress), DATASETS[source], origin=source, held_out=held_out
+        )
     if not _looks_like_a_path(source):
         raise unknown_name("dataset", source, [*DATASETS, SIMULATED])
-    return _own(Path(source), reading)
+    return _own(Path(source), reading, held_out)
 
 
-def _own(source: Any, reading: Reading) -> Dataset:
+def _own(source: Any, reading: Reading, held_out: tuple[float, float]) -> Dataset:
     """The user's own file or frame."""
-    learned, stream = reading.learn(source)
+    learned, stream = reading.learn(source, held_out=held_out)
     odd = odd_seconds(stream) if reading.unit is None and reading.time_format is None else None
     if odd is not None:
         first, last = (int(stream.t[row]) for row in (0, -1))
@@ -124,7 +131,8 @@ def _own(source: Any, reading: Reading) -> Dataset:
             Notice,
             stacklevel=3,
         )
-    return Dataset(stream, reading=learned)
+    origin = str(source) if isinstance(source, str | Path) else None
+    return Dataset(stream, reading=learned, origin=origin, held_out=held_out)
 
 
 def _looks_like_a_path(source: str) -> bool:

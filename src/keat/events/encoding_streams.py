@@ -21,12 +21,13 @@ def learn_encoding(
     where: str,
     *,
     scale: bool,
+    held_out: tuple[float, float],
     kept: Collection[str] = (),
 ) -> FeatureEncoding:
     """From the events of the training split, and the rows of nodes that occur in them. Features in ``kept``
     are not scaled; of others that are not and are large, it is said."""
     learns = scale or any(column.values is not None for column in raw)
-    train = split(stream).train if learns else stream[:0]
+    train = split(stream, *held_out).train if learns else stream[:0]
     events = learn_columns(train.features, raw, scale=scale, kept=kept)
     tell_of_large(events, stream.features, where, kept)
     if nodes is None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +33,18 @@ class ColumnEncoding:
     mean: tuple[float, ...] = ()
     deviation: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        """It may come from a file."""
+        if self.width < 0 or any(
+            len(numbers) not in (0, self.width) for numbers in (self.mean, self.deviation)
+        ):
+            raise ValueError(f"the scales of '{self.name}' are not as many numbers as it has")
+        if not np.isfinite(self.mean).all() or any(not 0 < number < np.inf for number in self.deviation):
+            raise ValueError(f"the scales of '{self.name}' are no numbers to divide by")
+        unlike = len(self.mean) != len(self.deviation)
+        if unlike or (self.categories is not None and (self.mean or self.width != 1)):
+            raise ValueError(f"the encoding of '{self.name}' contradicts itself")
+
     @property
     def encoded_width(self) -> int:
         return self.width if self.categories is None else len(self.categories) + 1
@@ -50,15 +61,6 @@ class FeatureEncoding:
         """Where the encoded numbers of a column of events begin."""
         names = [column.name for column in self.events]
         return sum(column.encoded_width for column in self.events[: names.index(name)])
-
-    @classmethod
-    def from_json(cls, about: Any) -> FeatureEncoding:
-        """From what `dataclasses.asdict` makes of one; a ValueError says what is wrong."""
-        if not isinstance(about, dict) or set(about) != {"events", "nodes"}:
-            raise ValueError("the encoding does not have the columns of events and of nodes")
-        return cls(
-            *(tuple(_column_from_json(column) for column in about[kind]) for kind in ("events", "nodes"))
-        )
 
 
 def learn_columns(
@@ -178,25 +180,3 @@ def _standardize(column: ColumnEncoding, read: Matrix, out: Matrix, where: str) 
 
 def _blocks(part: Matrix) -> range:
     return range(0, len(part), BLOCK)
-
-
-def _column_from_json(about: Any) -> ColumnEncoding:
-    if not isinstance(about, dict) or set(about) != set(ColumnEncoding.__slots__):
-        raise ValueError("an encoded column does not say what it is")
-    name, width, categories = about["name"], about["width"], about["categories"]
-    scales = about["mean"], about["deviation"]
-    if not isinstance(name, str) or type(width) is not int or width < 0:
-        raise ValueError("an encoded column has no name or no width")
-    if categories is not None and not _all_of(str, categories):
-        raise ValueError(f"the categories of '{name}' are no list of texts")
-    if any(not _all_of(float, numbers) or len(numbers) not in (0, width) for numbers in scales):
-        raise ValueError(f"the scales of '{name}' are not as many numbers as it has")
-    if any(not 0 < deviation < np.inf for deviation in scales[1]) or not np.isfinite(scales[0]).all():
-        raise ValueError(f"the scales of '{name}' are no numbers to divide by")
-    if len(scales[0]) != len(scales[1]) or (categories is not None and (scales[0] or width != 1)):
-        raise ValueError(f"the encoding of '{name}' contradicts itself")
-    return ColumnEncoding(name, width, None if categories is None else tuple(categories), *map(tuple, scales))
-
-
-def _all_of(kind: type, values: Any) -> bool:
-    return isinstance(values, list | tuple) and all(isinstance(value, kind) for value in values)

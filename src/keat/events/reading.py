@@ -3,8 +3,8 @@ from which the options of `read_events`, `keat.load` and the command follow."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
@@ -22,6 +22,7 @@ from keat.events.files import Source, open_file, open_frame, sign_of
 from keat.events.node_table import read_node_table
 from keat.events.roles import columns_of_roles
 from keat.events.saving import require_saved
+from keat.events.splitting import HELD_OUT
 from keat.events.stream import EventStream
 from keat.events.time_column import read_time
 from keat.events.time_format import require_time_format
@@ -111,7 +112,21 @@ class Reading:
         """Read a stream of events, check it, and put it in time order; see `read_events`."""
         return self.learn(source, name=name)[1]
 
-    def learn(self, source: Any, *, name: str | None = None) -> tuple[Self, EventStream]:
+    def read_rows(self, source: Any) -> EventStream:
+        """The same with the rows in the order they were given, for questions about them."""
+        if isinstance(source, str | Path):
+            opened = open_file(expanded(source), self.delimiter, header=self.header)
+        else:
+            opened = open_frame(source)
+            opened = opened if self.header else opened.numbered()
+        stream, raw = self._unencoded(opened, None)
+        return (
+            stream if self.encoding is None else encode_stream(self.encoding, stream, raw, None, opened.where)
+        )
+
+    def learn(
+        self, source: Any, *, name: str | None = None, held_out: tuple[float, float] = HELD_OUT
+    ) -> tuple[Self, EventStream]:
         """The stream, and this reading with the encoding that later files are to be read with. Where there is
         none yet, it is learned from the training split of what is read."""
         if isinstance(source, str | Path):
@@ -124,7 +139,8 @@ class Reading:
         else:
             opened = open_frame(source)
             opened = opened if self.header else opened.numbered()
-        stream, raw = self._unencoded(opened, name)
+        unsorted, raw = self._unencoded(opened, name)
+        stream = unsorted.in_time_order()
         nodes = None
         if self.node_features is not None:
             path = expanded(self.node_features)
@@ -134,37 +150,14 @@ class Reading:
         known = self.encoding
         if known is None:
             kept = () if self.weight is None else (self.weight,)
-            known = learn_encoding(stream, raw, nodes, opened.where, scale=self.scale, kept=kept)
+            known = learn_encoding(
+                stream, raw, nodes, opened.where, scale=self.scale, held_out=held_out, kept=kept
+            )
         return replace(self, encoding=known), encode_stream(known, stream, raw, nodes, opened.where)
 
     def position(self, column: str) -> int:
         """Where the numbers of a column begin among the features of an event that was read."""
         return 0 if self.encoding is None else self.encoding.position(column)
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain values, from which `from_json` makes an equal reading."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, about: Mapping[str, Any]) -> Self:
-        """What `to_json` made; a ValueError says what is wrong."""
-        kept = dict(about)
-        if unknown := sorted(set(kept) - {each.name for each in fields(cls)}):
-            raise ValueError(f"a reading has no '{unknown[0]}'")
-        for each in fields(cls):
-            value = kept.get(each.name, each.default)
-            if isinstance(each.default, bool):
-                sound = isinstance(value, bool)
-            elif isinstance(each.default, tuple):
-                sound = isinstance(value, list | tuple) and all(isinstance(one, str) for one in value)
-                kept[each.name] = tuple(value) if sound else ()
-            else:
-                sound = value is None or each.name == "encoding" or isinstance(value, str)
-            if not sound:
-                raise ValueError(f"the '{each.name}' of a reading is {value!r}")
-        if kept.get("encoding") is not None:
-            kept["encoding"] = FeatureEncoding.from_json(kept["encoding"])
-        return cls(**kept)
 
     def _saved(self, folder: Path, name: str | None) -> EventStream:
         require_saved(folder)
@@ -176,7 +169,7 @@ class Reading:
         return stream if name is None else replace(stream, name=name)
 
     def _unencoded(self, opened: Source, name: str | None) -> tuple[EventStream, list[RawColumn]]:
-        """The stream in time order, with features as they are in the file."""
+        """The rows as they are in the file, and their features as they are there."""
         features = [] if self.matrix is not None else list(self.features)
         named = {"src": self.src, "dst": self.dst, "time": self.time}
         roles = columns_of_roles(opened, named, self.label, features, header=self.header)
@@ -199,7 +192,7 @@ class Reading:
             raw = [RawColumn(self.features[0], matrix.shape[1])]
         elif features:
             matrix, raw = read_features([column[f"features {each}"] for each in features], self.categorical)
-        unsorted = EventStream(
+        rows = EventStream(
             src=dense_src,
             dst=dense_dst,
             t=times,
@@ -210,7 +203,7 @@ class Reading:
             unit=unit,
             name=name if name is not None else opened.name,
         )
-        return unsorted.in_time_order(), raw
+        return rows, raw
 
 
 class ReadingOptions(TypedDict, total=False):

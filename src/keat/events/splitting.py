@@ -9,6 +9,8 @@ import numpy as np
 from keat.errors import InputError
 from keat.events.stream import EventStream
 
+HELD_OUT = (0.15, 0.15)  # of all events, for validation and test
+
 
 class Splits(NamedTuple):
     """Three views of one stream, in time order."""
@@ -22,7 +24,7 @@ class Splits(NamedTuple):
         return {name: len(part) for name, part in zip(self._fields, self, strict=True)}
 
 
-def split(stream: EventStream, val: float = 0.15, test: float = 0.15) -> Splits:
+def split(stream: EventStream, val: float = HELD_OUT[0], test: float = HELD_OUT[1]) -> Splits:
     """Split at quantiles of the event times, as TGB does.
 
     An event belongs to train if t ≤ q₁, to val if q₁ < t ≤ q₂, to test otherwise. Events of equal

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
 from keat.bandwidth import estimate_sigma
@@ -17,6 +19,8 @@ from keat.models.contract import LearnedLinkModel, LinkModel, NodeModel
 from keat.models.counts import CountsAndRecencies
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.forecasts import MovingAverage, PersistentForecast
+from keat.models.gearsage import GEARSAGE_CONFIGS, GEARSage, GEARSageConfig, build_graph
+from keat.models.graph_baselines import Degree, GraphBaseline, LogisticOfFeatures
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.heuristics import (
     EdgeBank,
@@ -59,12 +63,25 @@ def _forecast(kind: type[PersistentForecast]) -> Callable[[EventStream], NodeMod
     return build
 
 
+StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig
+ModelConfig = StreamConfig | GEARSageConfig
+
+
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """A model that is trained: its class, its default configuration, and what to say of it."""
+    """A model of streams that is trained: its class, its default configuration, and what to say of it."""
 
     kind: type[LearnedLinkModel]
-    config: Any  # a frozen dataclass, one for each kind
+    config: StreamConfig
+    about: str
+
+
+@dataclass(frozen=True, slots=True)
+class GraphArchitecture:
+    """The same of a model of whole graphs."""
+
+    kind: type[GEARSage]
+    config: GEARSageConfig
     about: str
 
 
@@ -89,6 +106,17 @@ ARCHITECTURES: dict[str, Architecture] = {
 }
 
 
+GRAPH_ARCHITECTURES: dict[str, GraphArchitecture] = {
+    "gearsage": GraphArchitecture(
+        GEARSage, GEARSAGE_CONFIGS["gearsage"], "sums over the contacts of everybody in a whole graph"
+    ),
+    "keat-gearsage": GraphArchitecture(
+        GEARSage, GEARSAGE_CONFIGS["keat-gearsage"], "GEARSage whose edge evidence fades with age"
+    ),
+}
+TRAINED: dict[str, Architecture | GraphArchitecture] = {**ARCHITECTURES, **GRAPH_ARCHITECTURES}
+
+
 def build_model(train: EventStream, config: Any, seed: int = 0) -> Any:
     """The model of a configuration with fresh parameters, ready to score; σ is the training split's."""
     clock = clock_of(train.unit, config.clock)
@@ -97,6 +125,18 @@ def build_model(train: EventStream, config: Any, seed: int = 0) -> Any:
         torch.manual_seed(seed)
         model = assemble(config, train.num_nodes, train.feature_dim, sigma, clock)
     return model.eval()
+
+
+def build_graph_model(
+    stream: EventStream, y: npt.NDArray[np.int64], config: GEARSageConfig, seed: int = 42
+) -> GEARSage:
+    """A model of a whole graph with fresh parameters, which has read it. σ is that of all edges: the split is
+    of labels, and every edge is input."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = GEARSage(estimate_sigma(stream.src, stream.dst, stream.t), config)
+    model.read(build_graph(stream, y, config.delta))
+    return model
 
 
 def assemble(config: Any, num_nodes: int, feature_dim: int, sigma: float, clock: Clock) -> Any:
@@ -194,6 +234,9 @@ LABEL_MODELS: dict[str, NodeEntry] = {
         CountsAndRecencies, "logistic regression on plain counts and recencies", heuristic=True
     ),
 }
+
+
+GRAPH_BASELINES: dict[str, type[GraphBaseline]] = {"degree": Degree, "logistic": LogisticOfFeatures}
 
 
 def create_link_model(name: str, train: EventStream) -> LinkModel:

@@ -52,11 +52,25 @@ class Report:
     style: str = ""  # CSS that sections need besides the shared one
 
 
-def write_report(report: Report, path: Path) -> Path:
-    """The page at ``path`` and its tables beside it, as ``.md``. Returns the path of the page."""
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that was written. Shows itself in a notebook."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def _repr_html_(self) -> str:
+        content = escape(self.path.read_text(encoding="utf-8"), quote=True)
+        return f'<iframe srcdoc="{content}" style="width: 100%; height: 48em; border: 0"></iframe>'
+
+
+def write_report(report: Report, path: Path) -> Page:
+    """The page at ``path`` and its tables beside it, as ``.md``."""
     write_text(path, html(report))
     write_text(path.with_suffix(".md"), markdown(report))
-    return path
+    return Page(path)
 
 
 def present(*sections: Section | None) -> list[Section]:

@@ -20,10 +20,10 @@ from torch import Tensor
 
 from keat.disk import look_at, new_file, reading, write_text
 from keat.errors import InputError
+from keat.runs.epochs import OTHERWISE, damaged, load_tensors, write_tensors
+from keat.runs.folder import lock_run
 from keat.runs.node_names import NodeNames
 from keat.runs.seen import Seen
-from keat.training.checkpoint import lock_run
-from keat.training.epochs import OTHERWISE, damaged, load_tensors, write_tensors
 
 SEEN = "seen.json"
 _NUMBERED = re.compile(r"(state-\d{5,}\.safetensors|names-\d{5,}\.parquet)")

@@ -2,106 +2,126 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from html import escape
 from pathlib import Path
-from typing import Any, Literal
-
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from keat.calibration.fitting import Calibration
-from keat.calibration.temperature import Temperature
+from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.loading import Dataset
-from keat.errors import InputError, Notice
-from keat.events import EventStream, Reading, TimeUnit
-from keat.events.units import clock_of
-from keat.models.contract import Queries
-from keat.models.node_head import EventHead, NodeHead
+from keat.errors import InputError
+from keat.events import EventStream, TimeUnit
+from keat.models.contract import LearnedLinkModel
+from keat.models.node_head import NodeHead
+from keat.runs.answer import Answer
+from keat.runs.answers import Answers, later
+from keat.runs.epochs import best_epoch, checking
+from keat.runs.facts import RunFacts
+from keat.runs.fitting import Data, TrainedModel, open_model, task_of
 from keat.runs.kept import Kept, kept_number, read_kept, write_kept
-from keat.runs.moments import parsed, spoken
+from keat.runs.moments import spoken
 from keat.runs.node_names import NodeNames
-from keat.runs.pairs import read_pairs
+from keat.runs.present import Late, Observed, Present
+from keat.runs.run_file import RunFile, read_ids, read_run_file
 from keat.runs.seen import Seen
-from keat.state.checking import parts_of
-from keat.tasks.script import TGB_BATCH, steps_by_time
-from keat.training.epochs import checking, kept_calibration
-from keat.training.runs import best_epoch, open_run
+from keat.runs.spec import RunSpec
+from keat.training.fit import EpochReport
 
-Late = Literal["refuse", "clamp"]
-COLUMNS = ("src", "dst", "t", "features")
-PENDING = "pending."  # in the file of a state: events of the last time
-PAIRS_AT_ONCE = 1 << 12
-SCORES_AT_ONCE = 1 << 22  # of sources × candidates
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """What became of the rows that a run was shown."""
-
-    events: int  # observed now
-    known: int  # seen before, and left out
-    clamped: int  # older than what was seen, observed as of the last time
-    newcomers: int  # nodes that were not known
-    last_time: str  # of all the run has seen
+if TYPE_CHECKING:
+    from keat.explain import Scored
+    from keat.report.page import Page
+    from keat.runs.testing import Tested
+    from keat.training.evaluate import Evaluation
 
 
 class Run:
-    """A trained run: its folder, its model with what it remembers, and what its nodes are called.
+    """A trained run: what it is (``spec``), what its data were (``facts``), its folder, its model with what
+    it remembers, and what its nodes are called.
 
-    Open one with `keat.open`, make one with `keat.train`. `observe` shows it what has happened since,
-    `rank` and `score` ask it, `save` keeps what it has seen. Nothing that is asked changes it.
-
-    State advances time by time where a model minds how events are cut (TGN), so it does not matter in which
-    pieces they come; the events of the last time wait until a later one arrives, or until the run is asked.
+    Make one with `keat.train`, get one back with `keat.open`. `observe` shows it what has happened since;
+    `rank`, `score`, `shares`, `embeddings` and `explain` ask it; `evaluate` measures it, `report` makes a page
+    of that; `save` keeps what it has seen. Nothing that is asked changes it.
     """
 
     def __init__(
-        self,
-        folder: Path,
-        model: Any,
-        description: dict[str, Any],
-        names: NodeNames,
-        seen: Seen,
-        number: int = 0,
+        self, folder: Path, file: RunFile, best: EpochReport, present: Present | None, number: int = 0
     ) -> None:
-        self.folder, self.model, self.description = folder, model, description
-        self.names, self.seen, self._number = names, seen, number
-        self._pending: EventStream | None = None
+        self.folder, self.file, self.best = folder, file, best
+        self._seen, self._number = present, number
+        self.epochs_now = 0  # epochs it was trained for by the call that made it
 
     # -- what it is ------------------------------------------------------------------------------------
 
     @property
+    def spec(self) -> RunSpec:
+        return self.file.spec
+
+    @property
+    def facts(self) -> RunFacts:
+        return self.file.facts
+
+    @property
+    def present(self) -> Present:
+        """What it has seen up to now."""
+        if self._seen is None:
+            raise InputError(
+                f"{self.folder} labels the nodes of a whole graph, which has no stream to go on with; ask it "
+                "for the most suspect of them, or evaluate it."
+            )
+        return self._seen
+
+    @property
+    def model(self) -> LearnedLinkModel | NodeHead:
+        return self.present.model
+
+    @property
+    def names(self) -> NodeNames:
+        """What its nodes are called, newcomers included."""
+        return self.present.names
+
+    @property
     def unit(self) -> TimeUnit:
-        unit: TimeUnit = self.description["unit"]
-        return unit
+        return self.facts.unit
 
     @property
     def metrics(self) -> dict[str, float]:
         """Of validation, at the epoch that was kept."""
-        val: dict[str, float] = best_epoch(self.folder)["val"]
-        return val
-
-    @property
-    def last_time(self) -> int:
-        """Of everything the run has seen."""
-        return self.model.last_time() if self.seen.last_time is None else self.seen.last_time
+        return self.best.val
 
     @property
     def calibration(self) -> Calibration | None:
         """What makes shares or probabilities of its scores, fitted on validation; None of an older run."""
-        return kept_calibration(self.folder)
+        return self.best.calibration
+
+    @property
+    def events_seen(self) -> int:
+        return self.present.seen.rows
+
+    @property
+    def last_time(self) -> int:
+        """Of everything the run has seen."""
+        return self.present.last_time
 
     def __repr__(self) -> str:
         metrics = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())
-        return (
-            f"Run({self.description['model']} in {self.folder}: {self.seen.rows:,} events seen, "
-            f"{len(self.names):,} nodes, up to {spoken(self.last_time, self.unit)}; validation {metrics})"
+        return f"Run({self.spec.model} in {self.folder}: {self._up_to_now()}; validation {metrics})"
+
+    def _up_to_now(self) -> str:
+        if self._seen is None:
+            return f"{self.facts.num_nodes:,} nodes of a whole graph"
+        until = spoken(self.last_time, self.unit)
+        return f"{self.events_seen:,} events seen, {len(self.names):,} nodes, up to {until}"
+
+    def _repr_html_(self) -> str:
+        cells = "".join(
+            f"<tr><td>validation {escape(name)}</td><td>{value:.4f}</td></tr>"
+            for name, value in self.metrics.items()
         )
+        title = escape(f"{self.spec.model} on {self.facts.data.name}")
+        where = escape(f"{self._up_to_now()}; kept in {self.folder}")
+        return f"<p><b>{title}</b></p><table>{cells}</table><p><small>{where}</small></p>"
 
     # -- what has happened since -----------------------------------------------------------------------
 
@@ -112,205 +132,131 @@ class Run:
         than the last that was seen are an error, or with ``late="clamp"`` are observed as of that time.
         Nothing is kept in the folder before `save`.
         """
-        stream = source if isinstance(source, EventStream) else self._read(source)
-        if stream.feature_dim != self.description["feature_dim"]:
-            raise InputError(
-                f"{stream.name} has {stream.feature_dim} features an event; this run was trained on "
-                f"{self.description['feature_dim']}."
-            )
-        names, place = self.names.joined_by(stream.ids)
-        stream = replace(
-            stream,
-            src=place[stream.src],
-            dst=place[stream.dst],
-            t=self._in_unit(stream),
-            unit=self.unit,
-            num_nodes=len(names),
-            node_labels=None,
-            node_features=None,
-        )
-        known = self.seen.known_rows(stream)
-        fresh, clamped = self._not_older(stream[known:], late)
-        newcomers = len(names) - len(self.names)
-        self._advance(fresh)
-        self.names, self.seen = names, self.seen.and_then(fresh)
-        return Observed(len(fresh), known, clamped, newcomers, spoken(self.last_time, self.unit))
-
-    @property
-    def reading(self) -> Reading:
-        """How the training data was read."""
-        return Reading.from_json(self.description.get("reading", {}))
-
-    def _read(self, source: Any) -> EventStream:
-        """Labels come late, and features of nodes belong to those of training: neither is looked for."""
-        return replace(self.reading, label=None, node_features=None).read(source)
-
-    def _in_unit(self, stream: EventStream) -> npt.NDArray[np.int64]:
-        clock = clock_of(stream.unit, self.unit)
-        times, rest = np.divmod(stream.t * clock.multiply, clock.divide)
-        if rest.any():
-            warnings.warn(
-                f"Times of {stream.name} are finer than those of the run ('{self.unit}'), so they are cut.",
-                Notice,
-                stacklevel=3,
-            )
-        return times
-
-    def _not_older(self, events: EventStream, late: Late) -> tuple[EventStream, int]:
-        older = int(np.searchsorted(events.t, self.last_time))
-        if older == 0 or self.seen.rows == 0:
-            return events, 0
-        if late == "refuse":
-            raise InputError(
-                f"{older:,} rows of {events.name} are older than {spoken(self.last_time, self.unit)}, up to "
-                "which the run has seen events; leave them out, or let them count as of then (late='clamp')."
-            )
-        return replace(events, t=np.maximum(events.t, self.last_time)), older
-
-    def _advance(self, events: EventStream) -> None:
-        if len(events) == 0:
-            return
-        with torch.no_grad():
-            if not self.model.cuts_matter:
-                self.model.observe(events)
-                return
-            if self._pending is not None:
-                events = _after(self._pending, events)
-            last = int(np.searchsorted(events.t, events.t[-1]))
-            self._pending = events[last:]
-            self._observe_times(events[:last])
-
-    def _observe_times(self, events: EventStream) -> None:
-        for step in steps_by_time(events.t, TGB_BATCH):
-            self.model.observe(events[slice(*step.observe)])
-
-    def catch_up(self) -> None:
-        """Before a question: the last time is over, and its events are observed."""
-        if self._pending is not None:
-            pending, self._pending = self._pending, None
-            with torch.no_grad():
-                self._observe_times(pending)
+        stream = source if isinstance(source, EventStream) else later(self.spec.source.reading).read(source)
+        self.facts.require_features(stream.name, stream.feature_dim)
+        return self.present.observe(stream, late)
 
     # -- questions -------------------------------------------------------------------------------------
 
-    def rank(self, sources: str | int | Sequence[str | int], *, at: Any = None, top: int = 10) -> pa.Table:
-        """The likeliest destinations of one source or of several, best first: source, destination, rank,
-        score, and the share each has among all known destinations. A stranger is served, too."""
-        self._require_links()
-        self.catch_up()
+    def rank(
+        self, sources: str | int | Sequence[str | int] | None = None, *, at: Any = None, top: int = 10
+    ) -> Answer:
+        """The likeliest destinations of one source, of several, or of all that are known, best first: source,
+        destination, rank, score, and the share each has among all known destinations."""
+        answers = self._answers()
+        if sources is None:
+            sources = self.names.known("src")
         asked = [sources] if isinstance(sources, str | int) else list(sources)
-        now = self.moment(at)
-        candidates = self.model.destinations()
-        src, top = self.names.index_written(asked, side="src"), min(top, len(candidates))
-        calibration, at_once = self.calibration, max(1, SCORES_AT_ONCE // max(1, len(candidates)))
-        best, scores, shares = [], [], []
-        for start in range(0, len(src), at_once):
-            part = src[start : start + at_once]
-            logits: Tensor = self.model.score(Queries(part, np.full(len(part), now), candidates)).cpu()
-            found = torch.topk(logits, top, dim=1)
-            best.append(candidates[found.indices.numpy()])
-            scores.append(found.values.numpy())
-            if isinstance(calibration, Temperature):
-                among_all = calibration.shares(logits.numpy())
-                shares.append(np.take_along_axis(among_all, found.indices.numpy(), axis=1))
-        columns = {
-            "source": np.repeat(np.array(asked, dtype=object), top).tolist(),
-            "destination": [self.names.label(node) for node in np.concatenate(best).ravel().tolist()],
-            "rank": np.tile(np.arange(1, top + 1), len(asked)),
-            "score": np.concatenate(scores).ravel(),
-        }
-        if shares:
-            columns["share"] = np.concatenate(shares).ravel()
-        return pa.table(columns)
+        return answers.rank(asked, answers.moment(at), top)
 
-    def score(self, pairs: Any, *, at: Any = None) -> pa.Table:
-        """The score of each pair of a file or frame, in its order: source, destination, time and score.
-        Without a column of times they are asked ``at`` a time, by default right after what was seen."""
-        self._require_links()
-        self.catch_up()
-        source, destination, times = read_pairs(pairs, self.reading)
-        now = self.moment(at)
-        t = np.array([now if time is None else self.moment(time) for time in times], dtype=np.int64)
-        src, dst = self.names.ends_written(source, destination)
-        scores: list[float] = []
-        for start in range(0, len(src), PAIRS_AT_ONCE):
-            part = slice(start, start + PAIRS_AT_ONCE)
-            found: Tensor = self.model.score(Queries(src[part], t[part], dst[part][:, None]))
-            scores += found[:, 0].tolist()
-        return pa.table(
-            {
-                "source": source,
-                "destination": destination,
-                "time": [spoken(int(moment), self.unit) for moment in t],
-                "score": scores,
-            }
-        )
+    def score(self, pairs: Any, *, at: Any = None) -> Answer:
+        """The score of each pair of a file or frame, in its order: source, destination, time and score, and
+        the probability where the run has one. Without a column of times they are asked ``at`` a time, by
+        default right after what was seen. A run that labels events reads them with their features."""
+        return self._answers().score(pairs, at)
 
-    def moment(self, when: Any = None) -> int:
-        """A time as the stream has it, by default right after all that was seen; the past is refused."""
-        if when is None:
-            return self.last_time + 1
-        t = parsed(when, self.unit)
-        if t < self.last_time:
-            raise InputError(
-                f"{spoken(t, self.unit)} is before {spoken(self.last_time, self.unit)}, up to which the run "
-                "has seen events; its state cannot go back."
-            )
-        return t
+    def shares(self, node: str | int, *, at: Any = None, top: int = 10) -> Answer:
+        """How a node will divide its next period, of a run that was trained for node properties."""
+        answers = self._answers()
+        return answers.shares(node, answers.moment(at), top)
 
-    def _require_links(self) -> None:
-        if isinstance(self.model, EventHead):
-            raise InputError("This run labels events; it does not rank destinations.")
-        if isinstance(self.model, NodeHead):
-            raise InputError("This run tells how a node divides its next period; it does not score pairs.")
+    def embeddings(self, *, at: Any = None) -> Answer:
+        """The embedding of every node at a time."""
+        answers = self._answers()
+        return answers.embeddings(answers.moment(at))
+
+    def explain(self, source: str | int, destination: str | int, *, at: Any = None) -> Scored:
+        """Why a pair scores as it does now or ``at`` a later time. Shows itself as a page in a notebook."""
+        from keat.runs.explaining import explain_pair
+
+        return explain_pair(self, source, destination, at)
+
+    def suspects(self, graph: str | Path | DGraphFin | None = None, *, top: int = 10) -> Answer:
+        """Of a run of a whole graph: the test nodes, whose labels training was not told, that look most like
+        frauds, with their probability."""
+        from keat.runs.testing import most_suspect
+
+        data = self.open_data() if graph is None else graph
+        return most_suspect(self.folder, self.file, self.calibration, data, top)
+
+    def _answers(self) -> Answers:
+        head = self.facts.head
+        first_class = 0 if head is None else head.first_class
+        return Answers(self.present, self.spec.source.reading, self.calibration, first_class)
+
+    # -- how good it is --------------------------------------------------------------------------------
+
+    def validated_model(self, device: str = "cpu") -> TrainedModel:
+        """The model as it was after validation, which is where the test split begins."""
+        return open_model(self.folder, self.file, device)
+
+    def evaluate(
+        self, data: Data | None = None, *, split: str = "test", refresh: int | None = None
+    ) -> Evaluation:
+        """Metrics on a split, of the data it was trained on where no others are given. It starts from the
+        state after validation, or for other data from the first event; what the run has seen since does not
+        matter and stays."""
+        from keat.runs.testing import evaluate_run, usual_refresh_of
+
+        data = self.open_data() if data is None else data
+        task = task_of(self.spec, data, split)
+        refresh = usual_refresh_of(self.spec, data) if refresh is None else refresh
+        return evaluate_run(self.folder, data, task, split, file=self.file, refresh=refresh)
+
+    def test(self, data: Data | None = None) -> Tested:
+        """The test split, with the heuristics beside it and how far scores can be trusted."""
+        from keat.runs.testing import test_run
+
+        return test_run(self.folder, self.file, self.best, self.open_data() if data is None else data)
+
+    def report(self, data: Data | None = None) -> Page:
+        """A page on how it was trained and how good it is, written to ``report.html`` in its folder. Shows
+        itself in a notebook."""
+        from keat.runs.reporting import write_run_report
+
+        data = self.open_data() if data is None else data
+        return write_run_report(self.folder, self.file, data, self.test(data))
+
+    def open_data(self) -> Data:
+        """What it was trained on, read again."""
+        spec = self.spec
+        return spec.source.open_graph() if spec.is_of_graph else spec.source.open(spec.task)
 
     # -- keeping ---------------------------------------------------------------------------------------
 
     def save(self) -> None:
         """Keep what the run has seen in its folder, whole or not at all."""
-        tensors = {f"state.{name}": value for name, value in self.model.stream_state().items()}
-        if self._pending is not None:
-            for name in COLUMNS:
-                tensors[PENDING + name] = torch.from_numpy(getattr(self._pending, name).copy())
-        epoch = int(best_epoch(self.folder)["epoch"])
-        write_kept(self.folder, Kept(self._number + 1, epoch, self.seen, self.names, tensors))
+        present = self.present
+        kept = Kept(self._number + 1, self.best.epoch, present.seen, present.names, present.tensors())
+        write_kept(self.folder, kept)
         self._number += 1
-
-
-def open_trained(folder: Path, device: str = "cpu") -> Run:
-    """The run in a folder, as it was after validation: whatever it has seen since is forgotten."""
-    model, description, ids = open_run(folder, device)
-    return Run(folder, model, description, NodeNames.of(ids), Seen(), kept_number(folder))
 
 
 def open_kept(folder: str | Path, device: str = "cpu") -> Run:
     """The run in a folder, as it was last saved."""
-    run = open_trained(Path(folder), device)
-    folder, model = run.folder, run.model
-    kept = read_kept(folder)
-    if kept is None or kept.epoch != best_epoch(folder)["epoch"]:  # trained on since: other parameters
-        return run
-    run.names, run.seen = kept.names, kept.seen
-    with checking(folder, "best"):
-        state, pending = parts_of(kept.tensors, ("state.", PENDING))
-        model.grow(len(kept.names))
-        model.load_stream_state({name: value.to(device) for name, value in state.items()})
-    if pending:
-        columns = [pending[name].numpy() for name in COLUMNS]
-        run._pending = EventStream.from_arrays(*columns, num_nodes=len(kept.names), unit=run.unit)
+    folder = Path(folder)
+    run = open_trained(folder, read_run_file(folder), device)
+    kept = None if run.spec.is_of_graph else read_kept(folder)
+    if kept is not None and kept.epoch == run.best.epoch:  # else it was trained on since: other parameters
+        with checking(folder, "best"):
+            run.present.restore(kept.names, kept.seen, kept.tensors)
     return run
 
 
-def _after(earlier: EventStream, later: EventStream) -> EventStream:
-    src, dst, t, features = (
-        np.concatenate([getattr(part, name) for part in (earlier, later)]) for name in COLUMNS
-    )
-    return replace(later, src=src, dst=dst, t=t, features=features, labels=None)
+def open_trained(folder: Path, file: RunFile, device: str = "cpu") -> Run:
+    """The run in a folder, as it was after validation: whatever it has seen since is forgotten."""
+    if file.spec.is_of_graph:
+        return Run(folder, file, best_epoch(folder), None)
+    model = open_model(folder, file, device)
+    assert isinstance(model, LearnedLinkModel | NodeHead)
+    present = Present(model, file.facts.unit, NodeNames.of(read_ids(folder, file.facts.num_nodes)))
+    return Run(folder, file, best_epoch(folder), present, kept_number(folder))
 
 
-def seen_by_training(run: Run, data: Dataset) -> None:
+def has_seen_all(run: Run, data: Dataset) -> None:
     """Show a run, whose model knows everything before the test split, the rest of what it was trained on."""
-    run.seen = Seen().and_then(data.before("test"))
-    run.names = NodeNames.of(data.stream.ids)
-    run._advance(replace(data.test, labels=None, node_labels=None))
-    run.seen = Seen().and_then(data.stream)
+    present = run.present
+    present.seen = Seen().and_then(data.before("test"))
+    present.names = NodeNames.of(data.stream.ids)
+    present.advance(replace(data.test, labels=None, node_labels=None))
+    present.seen = Seen().and_then(data.stream)

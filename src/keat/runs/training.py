@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from keat.datasets.dgraphfin import DGraphFin
+from keat.datasets.labelled_graph import open_labelled_graph
 from keat.datasets.loading import Dataset, load
 from keat.disk import safe_name
-from keat.errors import InputError, unknown_name
+from keat.errors import InputError
 from keat.events import Reading
-from keat.models.registry import ARCHITECTURES
+from keat.events.splitting import HELD_OUT
+from keat.models.node_features import with_node_features
+from keat.models.registry import GRAPH_ARCHITECTURES
+from keat.runs.fitting import Data, train_run
 from keat.runs.kept import kept_number
-from keat.runs.run import Run, open_trained, seen_by_training
-from keat.tasks.making import TaskKind, make_task
-from keat.training.fit import FitConfig, Watcher
-from keat.training.runs import train_run
-from keat.training.usual import usual_fit
+from keat.runs.run import Run, has_seen_all, open_trained
+from keat.runs.spec import Options, Progress, RunSpec, SourceSpec
+from keat.runs.usual import Preset
+from keat.tasks.label_source import LabelSource
+from keat.tasks.making import usual_task
+from keat.tasks.task_spec import Kind, TaskSpec
+from keat.training.bar import TrainingBar
+from keat.training.fit import Watcher
 
 
 def train(
@@ -25,61 +34,119 @@ def train(
     source: Any,
     *,
     out: str | Path | None = None,
-    task: TaskKind = "link-ranking",
+    task: Kind | None = None,
+    held_out: tuple[float, float] = HELD_OUT,
+    preset: Preset = "usual",
+    encoder: str | Path | None = None,
+    counts: bool = True,
     resume: bool = False,
     device: str = "cpu",
-    watchers: Sequence[Watcher] = (),
+    watchers: Sequence[Watcher] | None = None,
     **options: Any,
 ) -> Run:
     """Train ``model`` on a file, a frame, a stream or a dataset by name, and return the run.
 
     An option says how to read a file or frame (``src``, ``dst``, ``time``, ``features`` …: `read_events`),
-    how the model is trained (``epochs``, ``lr``, ``negatives`` …: `FitConfig`), or what it is (``kernel``,
-    ``neighbors`` …). The run is kept in ``out``, by default ``runs/MODEL-DATASET-SEED``; it has then seen all
-    of the source.
+    where labels of a node task come from (``period``, ``node_labels`` …), how the model is trained (``epochs``,
+    ``lr``, ``negatives`` …), or what it is (``kernel``, ``neighbors`` …). What is not said is the best we know
+    for that model; ``preset="paper"`` is the setting of the paper, ``"tgb"`` that of TGB's examples.
+
+    ``task`` is what it is trained for, by default what the data are made for; ``held_out`` are the shares of
+    events that validation and test have. For node tasks, ``encoder`` may
+    be the folder of a run whose model is used as it is, so that only a head is trained; ``counts`` shows plain
+    counts and recencies to the head for labels of events. The run is kept in ``out``, by default
+    ``runs/MODEL-DATASET-SEED``; it has then seen all of the source.
     """
-    reading, config, fitting = choices(model, options)
-    if not isinstance(source, Dataset):
-        data = load(str(source) if isinstance(source, Path) else source, reading=reading)
-    elif reading == Reading():
-        data = source
-    else:
-        raise InputError(f"{source.name} is read already, so its columns are settled; give only that.")
-    folder = Path("runs") / f"{model}-{safe_name(data.name)}-{fitting.seed}" if out is None else Path(out)
-    validation = make_task(data, "val", kind=task)
-    kept_number(folder)  # before the work: what was seen is damaged, or can be replaced
-    train_run(
+    chosen = Options.of(model, options)
+    spec, data = prepare(
         model,
-        data,
-        folder,
-        config,
-        fitting,
-        task=validation,
-        resume=resume,
-        device=device,
-        watchers=watchers,
+        source,
+        reading=chosen.reading,
+        labels=chosen.labels,
+        task=TaskSpec(kind=task, **chosen.task),
+        held_out=held_out,
+        settings=chosen.settings,
+        fitting=chosen.fitting,
+        preset=preset,
+        encoder=None if encoder is None else str(encoder),
+        counts=counts,
     )
-    return finish(folder, data, device)
+    if watchers is not None:
+        return train_spec(spec, data, out, resume=resume, device=device, watchers=watchers)
+    with TrainingBar(spec.fitting.epochs) as bar:
+        return train_spec(spec, data, out, resume=resume, device=device, watchers=[bar])
 
 
-def finish(folder: Path, data: Dataset, device: str = "cpu") -> Run:
-    """The run of a finished training, which has then seen all of the data, kept in its folder."""
-    run = open_trained(folder, device)
-    seen_by_training(run, data)
-    run.save()
+def prepare(
+    model: str,
+    source: Any,
+    *,
+    reading: Reading | None = None,
+    labels: LabelSource | None = None,
+    task: TaskSpec | None = None,
+    held_out: tuple[float, float] = HELD_OUT,
+    settings: Mapping[str, Any] | None = None,
+    fitting: Mapping[str, Any] | None = None,
+    preset: Preset = "usual",
+    encoder: str | None = None,
+    counts: bool = True,
+    progress: Progress | None = None,
+) -> tuple[RunSpec, Data]:
+    """The spec of a run, and its data opened and labelled: all that is decided before training."""
+    reading, labels, task = reading or Reading(), labels or LabelSource(), task or TaskSpec()
+    spec = partial(RunSpec.of, model, fitting=fitting, preset=preset, encoder=encoder, counts=counts)
+    if model in GRAPH_ARCHITECTURES:
+        if (reading, labels, task) != (Reading(), LabelSource(), TaskSpec()):
+            raise InputError(
+                f"{model} reads a whole graph with its labels, so there are no columns, labels or tasks to "
+                "choose; leave them out."
+            )
+        graph = source if isinstance(source, DGraphFin) else open_labelled_graph(source)
+        name = None if isinstance(source, DGraphFin) else str(source)
+        return spec(settings=settings, task=TaskSpec(kind="graph-label"), source=SourceSpec(name)), graph
+    data = _opened(source, labels.reading(reading), held_out, progress)
+    data = labels.label(data, task.labelled)
+    kind = task.kind or labels.task or ("node-label" if reading.label is not None else usual_task(data))
+    spec_of_run = spec(settings=settings, task=replace(task, kind=kind), source=SourceSpec.of(data, labels))
+    if reading.node_features is not None:
+        config = with_node_features(model, spec_of_run.config, data.stream)
+        spec_of_run = replace(spec_of_run, config=config)
+    return spec_of_run, data
+
+
+def train_spec(
+    spec: RunSpec,
+    data: Data,
+    out: str | Path | None = None,
+    *,
+    resume: bool = False,
+    device: str = "cpu",
+    watchers: Sequence[Watcher] = (),
+) -> Run:
+    """Train what a spec says; the run has then seen all of the data, and is kept in its folder."""
+    folder = usual_folder(spec, data) if out is None else Path(out)
+    kept_number(folder)  # before the work: what was seen is damaged, or can be replaced
+    trained = train_run(spec, data, folder, resume=resume, device=device, watchers=watchers)
+    run = open_trained(folder, trained.file, device)
+    run.epochs_now = len(trained.reports)
+    if isinstance(data, Dataset):
+        has_seen_all(run, data)
+        run.save()
     return run
 
 
-def choices(model: str, options: dict[str, Any]) -> tuple[Reading, Any, FitConfig]:
-    """How to read, what the model is and how it is trained, with what was given in place of the defaults."""
-    if model not in ARCHITECTURES:
-        raise unknown_name("trainable model", model, ARCHITECTURES)
-    config, fitting = ARCHITECTURES[model].config, usual_fit(model)
-    known = [{setting.name for setting in fields(kind)} for kind in (Reading, config, fitting)]
-    for name in options:
-        if not any(name in names for names in known):
-            raise unknown_name(f"option of {model}", name, sorted(set().union(*known)))
-    of_reading, of_model, of_training = (
-        {name: value for name, value in options.items() if name in names} for names in known
-    )
-    return Reading.of(**of_reading), replace(config, **of_model), replace(fitting, **of_training)
+def usual_folder(spec: RunSpec, data: Data) -> Path:
+    """Where a run goes if nobody says."""
+    name = data.name if isinstance(data, Dataset) else data.stream.name
+    return Path("runs") / f"{spec.model}-{safe_name(name)}-{spec.fitting.seed}"
+
+
+def _opened(
+    source: Any, reading: Reading, held_out: tuple[float, float], progress: Progress | None
+) -> Dataset:
+    if not isinstance(source, Dataset):
+        named = str(source) if isinstance(source, Path) else source
+        return load(named, reading=reading, held_out=held_out, progress=progress)
+    if reading != Reading() or held_out not in (HELD_OUT, source.held_out):
+        raise InputError(f"{source.name} is read already, so its columns are settled; give only that.")
+    return source

@@ -56,7 +56,7 @@ def label_by_period(
     labels = _shares(number[kept], node[kept], cls[kept], shares[kept], length)
     if len(labels) == 0:
         raise InputError(f"{stream.name} spans less than two periods of {period}; choose a shorter --period.")
-    return Dataset(replace(stream, node_labels=labels), reading=data.reading)
+    return replace(data, stream=replace(stream, node_labels=labels), info=None)
 
 
 def period_length(period: str | int, unit: TimeUnit) -> int:

@@ -35,6 +35,8 @@ NEGATIVES: dict[str, tuple[str, ...]] = {
     "link-classification": get_args(PairNegatives),
 }
 
+AnyTask = LinkRanking | LinkClassification | NodeProperty | NodeLabel
+
 LARGEST_CATALOGUE = 12_000  # up to here a positive is ranked against every destination: no sampling noise
 SAMPLED = 100  # beyond, against this many
 
@@ -50,12 +52,12 @@ def make_task(
     trust_pickle: bool = False,
     protocol: Protocol = "strict",
     end: End = "src",
-) -> LinkRanking | LinkClassification | NodeProperty | NodeLabel:
+) -> AnyTask:
     """The task of a split. What is not given is the dataset's own protocol, or for your own data:
     rank among all destinations if there are at most 12,000, else among 100 drawn as TGB draws them; node
     properties if it has node labels over time. ``protocol`` is of node properties, see `NodeProperty`;
     ``end`` says whose labels the labels of events are, see `NodeLabel`."""
-    kind = kind or _usual_task(dataset)
+    kind = kind or usual_task(dataset)
     if kind not in TASKS:
         raise unknown_name("task", kind, TASKS)
     part, history = dataset.part(split), dataset.before(split)
@@ -114,7 +116,7 @@ def _tell_of_walkovers(candidates: Candidates) -> None:
         )
 
 
-def _usual_task(dataset: Dataset) -> TaskKind:
+def usual_task(dataset: Dataset) -> TaskKind:
     if dataset.info is None:
         return "link-ranking" if dataset.stream.node_labels is None else "node-property"
     if dataset.info.family == "dgraphfin":

@@ -75,22 +75,31 @@ class NodeLabel:
         ap, auc = ap_and_auc(self.truth, outcomes.cpu().numpy())
         return {"auc": auc, "ap": ap}
 
-    def intervals(
-        self, outcomes: torch.Tensor, draws: int = 1000, seed: int = 0
-    ) -> dict[str, tuple[float, float]]:
+    def intervals(self, outcomes: torch.Tensor, draws: int = 1000) -> dict[str, tuple[float, float]]:
         """95 % intervals by the bootstrap over nodes: all events of a node are drawn together, since they are
         no independent witnesses."""
         nodes = getattr(self.events, self.end)[self.asked]
-        _, owner = np.unique(nodes, return_inverse=True)
-        rng = np.random.default_rng(seed)
-        number = int(owner.max()) + 1
-        curve = _Curve(self.truth, outcomes.cpu().numpy())
-        drawn = [
-            curve.metrics(np.bincount(rng.integers(0, number, number), minlength=number)[owner])
-            for _ in range(draws)
-        ]
-        low, high = np.nanquantile(np.array(drawn), (0.025, 0.975), axis=0).tolist()
-        return {name: (low[i], high[i]) for i, name in enumerate(("auc", "ap"))}
+        return bootstrap(self.truth, outcomes.cpu().numpy(), nodes, draws)
+
+
+def bootstrap(
+    truth: npt.NDArray[np.bool_],
+    scores: npt.NDArray[np.floating],
+    nodes: npt.NDArray[np.integer],
+    draws: int = 1000,
+    seed: int = 0,
+) -> dict[str, tuple[float, float]]:
+    """95 % intervals of AUC and AP, from drawing nodes anew with all that is theirs."""
+    _, owner = np.unique(nodes, return_inverse=True)
+    rng = np.random.default_rng(seed)
+    number = int(owner.max()) + 1
+    curve = _Curve(truth, scores)
+    drawn = [
+        curve.metrics(np.bincount(rng.integers(0, number, number), minlength=number)[owner])
+        for _ in range(draws)
+    ]
+    low, high = np.nanquantile(np.array(drawn), (0.025, 0.975), axis=0).tolist()
+    return {name: (low[i], high[i]) for i, name in enumerate(("auc", "ap"))}
 
 
 class _Curve:

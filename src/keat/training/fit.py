@@ -22,8 +22,6 @@ from keat.errors import KeatError
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
 from keat.models.settings import check_each, check_range, check_seed
 from keat.tasks.script import Task
-from keat.training.checkpoint import RunFolder
-from keat.training.epochs import standing
 from keat.training.evaluate import continue_evaluation
 from keat.training.lessons import Lesson, Lessons
 from keat.training.losses import LinkLoss, Recipe, check_loss
@@ -72,6 +70,26 @@ class EpochReport:
     calibration: Calibration | None = None  # of the scores of a best epoch, from its validation
 
 
+class Keeper(Protocol):
+    """Where finished epochs are kept."""
+
+    def resume(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, steps: Callable[[], int]
+    ) -> list[EpochReport]:
+        """Load the last finished epoch, if any, and return the reports so far. ``steps`` tells how many steps
+        an epoch has."""
+
+    def standing(self, headline: str) -> tuple[float, int]:
+        """The best validation value so far, and how many epochs ago it was."""
+
+    def save_epoch(
+        self,
+        model: LearnedLinkModel | LearnedNodeModel,
+        optimizer: torch.optim.Optimizer,
+        report: EpochReport,
+    ) -> None: ...
+
+
 class Watcher(Protocol):
     """Is told how training goes; the command line has one that draws a bar."""
 
@@ -85,7 +103,7 @@ def fit(
     lessons: Lessons,
     task: Task,
     config: FitConfig,
-    run: RunFolder,
+    run: Keeper,
     watchers: Sequence[Watcher] = (),
 ) -> list[EpochReport]:
     """Train until the headline metric of the validation ``task`` stops improving; ``run`` keeps the best
@@ -95,7 +113,7 @@ def fit(
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=config.lr, fused=True)
     history = run.resume(model, optimizer, lambda: _steps(lessons, config.seed))
-    best, since_best = standing(run.folder, history, task.headline)
+    best, since_best = run.standing(task.headline)
     reports: list[EpochReport] = []
     model.reserve(len(lessons) + len(task))
     for epoch in range(len(history) + 1, config.epochs + 1):
@@ -146,7 +164,9 @@ def train_epoch(
         if number % BATCHES_BETWEEN_LOOKS == 0 or done == len(lessons):  # a look waits for the device
             mean = total.item() / max(asked, 1)
             if not math.isfinite(mean):
-                raise KeatError(f"The loss became {mean} in epoch {epoch}; lower --lr or set --clip.")
+                raise KeatError(
+                    f"The loss became {mean} in epoch {epoch}; lower the learning rate or clip gradients."
+                )
             for watcher in watchers:
                 watcher.batch(epoch, done, len(lessons), mean)
     return mean

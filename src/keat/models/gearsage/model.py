@@ -9,14 +9,21 @@ import itertools
 from dataclasses import dataclass
 from typing import Any, cast
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from keat.clock import PLAIN
+from keat.errors import InputError
+from keat.events import EventStream, NodeLabels
 from keat.kernels import create_kernel
+from keat.models.contract import LearnedNodeModel, NodeQueries
 from keat.models.gearsage.features import FEATURES, TYPES
 from keat.models.gearsage.graph import ContactGraph, Delta
+from keat.models.gearsage.subgraph import Neighborhood, SubgraphSampler
 from keat.models.settings import check_dropout, check_each, check_sizes, check_width
 from keat.state.checking import check_state
 
@@ -47,15 +54,21 @@ class GEARSageConfig:
 GEARSAGE_CONFIGS = {"gearsage": GEARSageConfig(), "keat-gearsage": GEARSageConfig(kernel="laplacian")}
 
 
-class GEARSage(nn.Module):
+class GEARSage(LearnedNodeModel):
     """h_i ← dropout(ELU(BN(½ A Σ_j [h_j ‖ ψ e_ij ‖ ψ τ_ij] + B h_i))), layer after layer, then softmax.
 
     e_ij = type + direction embedding and τ_ij = cos(w log(1 + t_ij) + b) are the same in every layer.
+
+    It scores the nodes of the graph it was given by `read`: every edge is input, and nothing is observed.
     """
+
+    name = "GEARSage"
 
     def __init__(self, sigma: float, config: GEARSageConfig) -> None:
         super().__init__()
-        self.sigma, self.config = sigma, config
+        self.sigma, self.config, self.clock = sigma, config, PLAIN
+        self._sampler: SubgraphSampler | None = None
+        self._last: tuple[npt.NDArray[np.int32], Neighborhood] | None = None
         widths = [FEATURES, *[config.hidden] * (config.layers - 1), CLASSES]
         of_edge = config.edge_dim + config.time_dim
         self.type_embedding = nn.Embedding(TYPES + 1, config.edge_dim)
@@ -69,9 +82,38 @@ class GEARSage(nn.Module):
         nn.init.xavier_uniform_(self.type_embedding.weight)
         nn.init.xavier_uniform_(self.direction_embedding.weight)
 
-    @property
-    def device(self) -> torch.device:
-        return self.offset.device
+    def read(self, graph: ContactGraph) -> None:
+        """Score the nodes of this graph from now on."""
+        self._sampler, self._last = SubgraphSampler(graph), None
+
+    def score(self, queries: NodeQueries) -> Tensor:
+        """Log odds of fraud, (B, 1). In training, batch norm's statistics are those of all nodes that can
+        reach the ones asked about."""
+        around = self._around(queries.node)
+        graph, position = around.graph.to(self.device), around.position.to(self.device)
+        if not self.training:
+            return self.predict(graph, around.within)[position, None]
+        of_class: Tensor = self(graph)[position]
+        return of_class[:, 1:] - of_class[:, :1]
+
+    def _around(self, nodes: npt.NDArray[np.int32]) -> Neighborhood:
+        """What can reach these nodes; of the same list as last time it is known already."""
+        if self._sampler is None:
+            raise InputError("The model has no graph yet; let it read one.")
+        if self.training:
+            return self._sampler.around(nodes, self.config.layers)
+        if self._last is None or self._last[0] is not nodes:
+            self._last = nodes, self._sampler.around(nodes, self.config.layers)
+        return self._last[1]
+
+    def observe(self, events: EventStream) -> None:
+        """Every edge is input already."""
+
+    def observe_labels(self, labels: NodeLabels) -> None:
+        """Labels are learned from; they are no input."""
+
+    def reset(self) -> None:
+        """Nothing was observed."""
 
     def forward(self, graph: ContactGraph) -> Tensor:
         """Log probabilities of the classes, (n, 2), of all nodes together: batch norm's statistics are theirs

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from keat.cli.console import err
-
-if TYPE_CHECKING:
-    from keat.training.fit import EpochReport
+from keat.training.fit import EpochReport
 
 
 class TrainingBar:
-    """A bar for the epoch under way and a line for each that is done."""
+    """A bar for the epoch under way and a line for each that is done, on standard error."""
 
-    def __init__(self, epochs: int, headline: str = "mrr") -> None:
-        self.epochs, self.headline = epochs, headline
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+        self.console = Console(stderr=True, highlight=False, markup=False, emoji=False)
         self.bar = Progress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             TextColumn("loss {task.fields[loss]:.4f}  {task.fields[speed]:,.0f} events/s"),
             TimeRemainingColumn(),
-            console=err,
+            console=self.console,
             transient=True,
-            disable=not err.is_terminal,
+            disable=not self.console.is_terminal,
         )
         self.task = self.bar.add_task("epoch 1", total=1, loss=0.0, speed=0.0)
         self.started = 0.0
@@ -50,8 +48,9 @@ class TrainingBar:
     def epoch(self, report: EpochReport) -> None:
         val = "not validated"
         if report.val:
-            val = f"val {self.headline} {report.val[self.headline]:.4f}{' *' if report.best else ''}"
-        err.print(
+            name, value = next(iter(report.val.items()))
+            val = f"val {name} {value:.4f}{' *' if report.best else ''}"
+        self.console.print(
             f"epoch {report.epoch:>3}  loss {report.loss:.4f}  {val}  "
             f"({report.train_seconds:.1f} s training, {report.val_seconds:.1f} s validation)"
         )

@@ -17,21 +17,21 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from keat.calibration.fitting import Calibration
 from keat.calibration.keeping import read_calibration
 from keat.disk import look_at, new_file, reading
 from keat.errors import InputError
+from keat.training.fit import EpochReport
 
 Kept = Literal["last", "best"]
 METRICS = "metrics.jsonl"
 _NUMBERED = re.compile(r"(?:last|best)-(\d{5,})\.safetensors")
-OTHERWISE = "choose another --out; --resume goes on from the epochs that have finished"
+OTHERWISE = "choose another folder; training can be resumed from the epochs that have finished"
 _NUMBERS = ("loss", "train_seconds", "val_seconds")
 
 
@@ -49,8 +49,8 @@ def checking(folder: Path, which: Kept) -> Iterator[None]:
         raise damaged(folder, f"of the {which} epoch, {str(error).rstrip('.')}") from error
 
 
-def read_history(folder: Path) -> list[dict[str, Any]]:
-    """Reports of the finished epochs, one an epoch; none where no epoch has finished."""
+def read_history(folder: Path) -> list[EpochReport]:
+    """Reports of the finished epochs, in their order; none where no epoch has finished."""
     path = folder / METRICS
     try:
         with reading(path):
@@ -65,7 +65,7 @@ def read_history(folder: Path) -> list[dict[str, Any]]:
     return history
 
 
-def _report(folder: Path, number: int, line: str) -> dict[str, Any]:
+def _report(folder: Path, number: int, line: str) -> EpochReport:
     """A line of metrics, once it is known to be one."""
     try:
         report = json.loads(line)
@@ -80,14 +80,16 @@ def _report(folder: Path, number: int, line: str) -> dict[str, Any]:
         "best": isinstance(report.get("best"), bool) and (not report["best"] or bool(val)),
         **{name: _is_number(report.get(name)) and not math.isnan(report[name]) for name in _NUMBERS},
     }
+    calibration = None
     try:
-        read_calibration(report.get("calibration"))
+        calibration = read_calibration(report.get("calibration"))
     except InputError:
         right["calibration"] = False
     wrong = [name for name, is_right in right.items() if not is_right]
     if wrong:
         raise damaged(folder, f"line {number} of {METRICS} has no sound '{wrong[0]}'")
-    return report
+    told = {name: report[name] for name in ("epoch", "val", "best", *_NUMBERS)}
+    return EpochReport(**told, calibration=calibration)
 
 
 def _is_number(value: object) -> bool:
@@ -95,19 +97,22 @@ def _is_number(value: object) -> bool:
     return type(value) in (int, float) and not abs(value) > sys.float_info.max  # type: ignore[arg-type]
 
 
-def standing(folder: Path, history: Sequence[dict[str, Any]], headline: str) -> tuple[float, int]:
+def standing(folder: Path, history: Sequence[EpochReport], headline: str) -> tuple[float, int]:
     """The best validation value so far, and how many epochs ago it was."""
-    best = [report["val"] for report in history if report["best"]]
+    best = [report.val for report in history if report.best]
     if any(headline not in val for val in best):
         raise damaged(folder, f"{METRICS} has a best epoch without its {headline}")
-    since = next((i for i, report in enumerate(reversed(history)) if report["best"]), len(history))
+    since = next((i for i, report in enumerate(reversed(history)) if report.best), len(history))
     return max((val[headline] for val in best), default=-math.inf), since
 
 
-def kept_calibration(folder: Path) -> Calibration | None:
-    """That of the best epoch; None in runs of earlier versions and of tasks that have none."""
-    best = [report for report in read_history(folder) if report["best"]]
-    return read_calibration(best[-1].get("calibration")) if best else None
+def best_epoch(folder: Path) -> EpochReport:
+    """The epoch that was kept, with its validation metrics and what makes shares or probabilities of its
+    scores."""
+    best = [report for report in read_history(folder) if report.best]
+    if not best:
+        raise InputError(f"{folder}: no epoch of this run has been validated yet; go on with its training.")
+    return best[-1]
 
 
 # -- files -------------------------------------------------------------------------------------------
@@ -130,9 +135,9 @@ def unnumbered_file(folder: Path, which: Kept) -> Path:
     return folder / f"{which}.safetensors"
 
 
-def kept_file(folder: Path, which: Kept, history: Sequence[dict[str, Any]]) -> Path | None:
+def kept_file(folder: Path, which: Kept, history: Sequence[EpochReport]) -> Path | None:
     """The file of the last or the best of these epochs; none where there is no such epoch."""
-    epochs = [report["epoch"] for report in history if which == "last" or report["best"]]
+    epochs = [report.epoch for report in history if which == "last" or report.best]
     if not epochs:
         return None
     path, before = numbered_file(folder, which, epochs[-1]), unnumbered_file(folder, which)
@@ -148,7 +153,7 @@ def kept_tensors(folder: Path, which: Kept) -> dict[str, Tensor]:
         path = kept_file(folder, which, history)
         if path is None:
             done = "been validated" if history else "finished"
-            raise InputError(f"{folder}: no epoch of this run has {done} yet; go on with --resume.")
+            raise InputError(f"{folder}: no epoch of this run has {done} yet; go on with its training.")
         try:
             return load_tensors(path)
         except FileNotFoundError:

@@ -8,8 +8,8 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
+from keat.runs.epochs import checking
 from keat.state.checking import Expected, check_state, like, parts_of
-from keat.training.epochs import checking
 
 
 def load_training(

@@ -22,7 +22,7 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Protocol, Self, TypeVar
 
 import torch
 from filelock import FileLock
@@ -40,9 +40,7 @@ from keat.disk import (
 )
 from keat.errors import InputError, KeatError
 from keat.events.ids import IdMap
-from keat.state.checking import check_state, like, parts_of
-from keat.training.description import DESCRIPTION, FORMAT, IDS, read_description
-from keat.training.epochs import (
+from keat.runs.epochs import (
     METRICS,
     OTHERWISE,
     Kept,
@@ -55,10 +53,14 @@ from keat.training.epochs import (
     numbered_files,
     read_history,
     require_tensors,
+    standing,
     unnumbered_file,
     write_tensors,
 )
-from keat.training.optimizer_state import load_training, optimizer_tensors
+from keat.runs.optimizer_state import load_training, optimizer_tensors
+from keat.runs.run_file import DESCRIPTION, IDS, RunFile, read_run_file
+from keat.state.checking import check_state, like, parts_of
+from keat.training.fit import EpochReport
 
 KEPT: tuple[Kept, ...] = ("last", "best")
 WAIT = 2.0  # seconds for a lock: a process that is being ended needs a moment
@@ -68,7 +70,7 @@ class Checkpointed(Protocol):
     """What a model must offer to be kept."""
 
     def state_dict(self) -> dict[str, Tensor]: ...
-    def load_state_dict(self, state: Mapping[str, Any]) -> Any: ...
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> object: ...
     def stream_state(self) -> dict[str, Tensor]: ...
     def load_stream_state(self, state: dict[str, Tensor]) -> None: ...
 
@@ -81,23 +83,14 @@ class RunFolder:
     it until it is closed. If training fails before an epoch has finished, nothing is left behind."""
 
     def __init__(
-        self,
-        folder: Path,
-        description: dict[str, Any],
-        ids: IdMap | None = None,
-        *,
-        resume: bool = False,
-        defaults: Mapping[str, dict[str, Any]] | None = None,
+        self, folder: Path, file: RunFile, ids: IdMap | None = None, *, resume: bool = False
     ) -> None:
         """Open ``folder`` for training. Finished epochs that are there already are continued only if asked
-        to, and only if they are of the same run; how long to train (``limits``) may differ. A setting the run
-        does not know, because it is older than the setting, had its default, by the name of its entry in
-        ``defaults``."""
-        self.folder, self._ids = folder, ids
-        self._description = wanted = {"format": FORMAT, **json.loads(json.dumps(description))}
-        _require_free(folder, wanted, resume, defaults or {})  # before anything is touched
+        to, and only if they are of the same run; how long to train may differ."""
+        self.folder, self._file, self._ids = folder, file, ids
+        _require_free(folder, file, resume)  # before anything is touched
         self._made = make_folder(folder, OTHERWISE)
-        self._history: list[dict[str, Any]] = []
+        self._history: list[EpochReport] = []
         self._begun = False
         try:
             self._lock = lock_run(folder)
@@ -105,7 +98,7 @@ class RunFolder:
             remove_folders(self._made)
             raise
         try:
-            _require_free(folder, wanted, resume, defaults or {})  # nobody else can write from here on
+            _require_free(folder, file, resume)  # nobody else can write from here on
             self._history = read_history(folder)
             for path in self._kept().values():
                 if path is not None:
@@ -136,7 +129,7 @@ class RunFolder:
 
     def resume(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, steps: Callable[[], int]
-    ) -> list[dict[str, Any]]:
+    ) -> list[EpochReport]:
         """Load the last finished epoch, if any, and return the reports so far. ``steps`` tells how many steps
         an epoch has, which is asked only where a file's name does not say of which epoch it is. Only now the
         run is described: one that cannot be gone on with stays as it was."""
@@ -152,29 +145,34 @@ class RunFolder:
         if self._ids is not None:
             with new_file(self.folder / IDS, OTHERWISE) as part:
                 self._ids.save(part)
-        write_text(self.folder / DESCRIPTION, json.dumps(self._description, indent=1), OTHERWISE)
+        write_text(self.folder / DESCRIPTION, self._file.to_text(), OTHERWISE)
         return list(self._history)
 
-    def save_epoch(self, model: Checkpointed, optimizer: torch.optim.Optimizer, report: Any) -> None:
+    def standing(self, headline: str) -> tuple[float, int]:
+        """The best validation value so far, and how many epochs ago it was."""
+        return standing(self.folder, self._history, headline)
+
+    def save_epoch(self, model: Checkpointed, optimizer: torch.optim.Optimizer, report: EpochReport) -> None:
         """Keep an epoch. The line of metrics comes last: with it, the epoch is finished."""
         self._remove_leftovers()
         parameters = {f"model.{name}": value for name, value in model.state_dict().items()}
         if not all(value.isfinite().all() for value in parameters.values() if value.is_floating_point()):
             raise KeatError(
-                f"A parameter is no longer finite after epoch {report.epoch}; lower --lr or set --clip."
+                f"A parameter is no longer finite after epoch {report.epoch}; lower the learning rate or clip gradients."
             )
-        lines = [*self._history, json.loads(json.dumps(dataclasses.asdict(report)))]
+        history = [*self._history, report]
+        lines = [json.dumps(dataclasses.asdict(epoch)) + "\n" for epoch in history]
         try:
             if report.best:
                 state = {f"state.{name}": value for name, value in model.stream_state().items()}
                 write_tensors(numbered_file(self.folder, "best", report.epoch), parameters | state)
             training = parameters | optimizer_tensors(optimizer)
             write_tensors(numbered_file(self.folder, "last", report.epoch), training)
-            write_text(self.folder / METRICS, "".join(json.dumps(line) + "\n" for line in lines), OTHERWISE)
+            write_text(self.folder / METRICS, "".join(lines), OTHERWISE)
         except BaseException:
             self._remove_leftovers()
             raise
-        self._history = lines
+        self._history = history
 
     def _kept(self) -> dict[Kept, Path | None]:
         return {which: kept_file(self.folder, which, self._history) for which in KEPT}
@@ -195,7 +193,7 @@ class RunFolder:
 
 def lock_run(folder: Path) -> FileLock:
     """The right to write to a run."""
-    busy = f"{folder} is being trained by another process; wait for it or choose another --out."
+    busy = f"{folder} is being trained by another process; wait for it or choose another folder."
     return lock_folder(folder, busy, OTHERWISE, seconds=WAIT)
 
 
@@ -223,9 +221,7 @@ def load_parameters(folder: Path, model: Checkpointed) -> None:
     model.load_state_dict(parameters)
 
 
-def _require_free(
-    folder: Path, wanted: dict[str, Any], resume: bool, defaults: Mapping[str, dict[str, Any]]
-) -> None:
+def _require_free(folder: Path, file: RunFile, resume: bool) -> None:
     """Whether a run may be trained into a folder: where no epoch has finished, there is nothing to lose."""
     with writing(folder, OTHERWISE):
         described = (folder / DESCRIPTION).exists()
@@ -234,14 +230,9 @@ def _require_free(
     if not described:
         raise damaged(folder, f"there are finished epochs, but no {DESCRIPTION}")
     if not resume:
-        raise InputError(f"{folder} already holds a run; continue it with --resume, or choose another --out.")
-    there = read_description(folder)
-    for entry, settings in defaults.items():
-        known = json.loads(json.dumps(settings))
-        there[entry] = {name: known.get(name) for name in wanted[entry]} | there.get(entry, {})
-    may_differ = {"limits", "reading"}  # how long to train, and what columns of the same data are called
-    different = sorted(key for key in {*there, *wanted} - may_differ if there.get(key) != wanted.get(key))
+        raise InputError(f"{folder} already holds a run; resume it, or choose another folder.")
+    different = file.differences(read_run_file(folder))
     if different:
         raise InputError(
-            f"{folder} holds another run (different {', '.join(different)}); choose another --out."
+            f"{folder} holds another run (different {', '.join(different)}); choose another folder."
         )

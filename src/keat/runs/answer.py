@@ -1,0 +1,97 @@
+"""`Answer`: a table that a run answers with, for frames, files and notebooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+
+from keat.disk import new_file
+from keat.errors import InputError, MissingExtraError
+
+SHOWN = 20  # rows in a notebook
+FILES = (".csv", ".parquet")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """An Arrow table with a sentence about it. Anything that reads Arrow (``pa.table``, ``pl.from_arrow``,
+    DuckDB) takes it as it is."""
+
+    table: pa.Table
+    about: str = ""
+
+    @property
+    def column_names(self) -> list[str]:
+        names: list[str] = self.table.column_names
+        return names
+
+    def __len__(self) -> int:
+        rows: int = self.table.num_rows
+        return rows
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        return self.table[column]
+
+    def to_pylist(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.table.to_pylist()
+        return rows
+
+    def to_pandas(self) -> Any:
+        try:
+            return self.table.to_pandas()
+        except ImportError as error:
+            raise MissingExtraError("pandas is not installed; pip install 'keat[frames]'.") from error
+
+    def to_polars(self) -> Any:
+        try:
+            import polars
+        except ImportError as error:
+            raise MissingExtraError("polars is not installed; pip install 'keat[frames]'.") from error
+        return polars.from_arrow(self.table)
+
+    def write(self, file: str | Path) -> Path:
+        """To a CSV or Parquet file, by its name."""
+        path = require_table_file(Path(file))
+        with new_file(path) as part:
+            if path.suffix == ".parquet":
+                pq.write_table(self.table, part)
+            else:
+                pc.write_csv(self.table, part)
+        return path
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def __repr__(self) -> str:
+        return f"{self.about}\n{self.table.slice(0, SHOWN).to_string(preview_cols=10)}"
+
+    def _repr_html_(self) -> str:
+        rows = self.table.slice(0, SHOWN).to_pylist()
+        head = "".join(f"<th>{escape(name)}</th>" for name in self.column_names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
+            for row in rows
+        )
+        more = len(self) - len(rows)
+        about = self.about + (f" {more:,} more rows." if more > 0 else "")
+        return (
+            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+            f"<p><small>{escape(about)}</small></p>"
+        )
+
+
+def require_table_file(path: Path) -> Path:
+    """A name a table can be written to."""
+    if path.suffix not in FILES:
+        raise InputError(f"A table is not written as {path.name}; let its name end in {' or '.join(FILES)}.")
+    return path
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,212 @@
+"""What a run can be asked, each answered with a table: destinations, pairs, events, shares, embeddings.
+
+Strangers are answered about, too. Nothing that is asked changes what a run has seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import torch
+
+from keat.calibration.fitting import Calibration
+from keat.calibration.temperature import Temperature
+from keat.calibration.wording import about
+from keat.errors import InputError, KeatError
+from keat.events import Reading
+from keat.models.contract import LearnedLinkModel, NodeQueries, Queries
+from keat.models.node_head import EventHead, EventQueries, NodeHead
+from keat.runs.answer import Answer
+from keat.runs.moments import parsed, spoken
+from keat.runs.pairs import read_pairs
+from keat.runs.present import Present
+
+Dense = npt.NDArray[np.int32]
+AT_ONCE = 1 << 12  # pairs, events or nodes
+SCORES_AT_ONCE = 1 << 22  # of sources × candidates
+
+
+class Answers:
+    """Questions to a model with what it has seen up to now."""
+
+    def __init__(
+        self, present: Present, reading: Reading, calibration: Calibration | None, first_class: int = 0
+    ) -> None:
+        """``first_class`` is the first of the nodes whose shares a node-property run tells."""
+        present.catch_up()
+        self.present, self.model, self.names = present, present.model, present.names
+        self.reading, self.calibration, self.first_class = reading, calibration, first_class
+
+    def moment(self, when: Any = None) -> int:
+        """A time as the stream has it, by default right after all that was seen; the past is refused."""
+        last, unit = self.present.last_time, self.present.unit
+        if when is None:
+            return last + 1
+        t = parsed(when, unit)
+        if t < last:
+            raise InputError(
+                f"{spoken(t, unit)} is before {spoken(last, unit)}, up to which the run has seen events; its "
+                "state cannot go back."
+            )
+        return t
+
+    def rank(self, sources: Sequence[str | int], now: int, top: int) -> Answer:
+        """The likeliest of all nodes that have been destinations, best first."""
+        model = self._link_model()
+        candidates = model.destinations()
+        src, top = self.names.index_written(sources, side="src"), min(top, len(candidates))
+        places, scores, beside = [], [], []
+        for part in _parts(len(src), max(1, SCORES_AT_ONCE // max(1, len(candidates)))):
+            queries = Queries(src[part], np.full(len(src[part]), now), candidates)
+            logits = model.score(queries).detach().cpu()
+            found = torch.topk(logits, top, dim=1)
+            places.append(found.indices.numpy())
+            scores.append(found.values.double().numpy())
+            beside.append(self._beside(logits.numpy(), places[-1]))
+        best = candidates[np.concatenate(places)].ravel()
+        columns = {
+            "source": np.repeat(np.array(sources, dtype=object), top).tolist(),
+            "destination": [self.names.label(node) for node in best.tolist()],
+            "rank": np.tile(np.arange(1, top + 1), len(sources)),
+            "score": _finite(np.concatenate(scores).ravel()),
+        }
+        if self.calibration is not None:
+            shares = isinstance(self.calibration, Temperature)
+            columns["share" if shares else "probability"] = np.concatenate(beside).ravel()
+        return Answer(pa.table(columns), f"At {spoken(now, self.present.unit)}; {about(self.calibration)}.")
+
+    def _beside(
+        self, logits: npt.NDArray[np.float32], places: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64]:
+        """Shares among all candidates, or probabilities, of the best."""
+        if self.calibration is None:
+            return np.empty(0)
+        if isinstance(self.calibration, Temperature):
+            return np.take_along_axis(self.calibration.shares(logits), places, axis=1)
+        return self.calibration.probabilities(np.take_along_axis(logits, places, axis=1))
+
+    def score(self, pairs: Any, at: Any = None) -> Answer:
+        """The score of each pair of a file or frame, or of each event where the run labels events."""
+        if isinstance(self.model, EventHead):
+            return self._score_events(self.model, pairs, at)
+        model = self._link_model()
+        source, destination, times = read_pairs(pairs, self.reading)
+        now = self.moment(at)
+        t = np.array([now if time is None else self.moment(time) for time in times], dtype=np.int64)
+        src, dst = self.names.ends_written(source, destination)
+        scores = [
+            model.score(Queries(src[part], t[part], dst[part][:, None]))[:, 0] for part in _parts(len(src))
+        ]
+        return self._scored(self._labels(src, source), self._labels(dst, destination), t, torch.cat(scores))
+
+    def _score_events(self, model: EventHead, events: Any, at: Any) -> Answer:
+        """Events with their features, read as those of training were."""
+        if model.feature_dim == 0:
+            source, destination, times = read_pairs(events, self.reading)
+            now = self.moment(at)
+            t = np.array([now if time is None else self.moment(time) for time in times], dtype=np.int64)
+            src, dst = self.names.ends_written(source, destination)
+            features = np.zeros((len(src), 0), dtype=np.float32)
+            ends = self._labels(src, source), self._labels(dst, destination)
+        else:
+            stream = later(self.reading).read_rows(events)
+            names, stream = self.present.translated(stream)
+            src, dst, t, features = stream.src, stream.dst, stream.t, stream.features
+            if (t < self.present.last_time).any():
+                self.moment(int(t.min()))  # the past is refused
+            ends = tuple([names.label(node) for node in side.tolist()] for side in (src, dst))
+        scores = [
+            model.score(EventQueries(src[part], t[part], dst[part], features[part]))[:, 0]
+            for part in _parts(len(src))
+        ]
+        return self._scored(ends[0], ends[1], t, torch.cat(scores))
+
+    def _scored(
+        self,
+        source: list[Any],
+        destination: list[Any],
+        t: npt.NDArray[np.int64],
+        scores: torch.Tensor,
+    ) -> Answer:
+        found = _finite(scores.detach().double().cpu().numpy())
+        columns = {
+            "source": source,
+            "destination": destination,
+            "time": [spoken(int(moment), self.present.unit) for moment in t],
+            "score": found,
+        }
+        if self.calibration is not None and not isinstance(self.calibration, Temperature):
+            columns["probability"] = self.calibration.probabilities(found)
+        return Answer(pa.table(columns), f"{len(found):,} scores.")
+
+    def shares(self, node: str | int, now: int, top: int) -> Answer:
+        """How a node will divide its next period; class c is node ``first_class`` + c."""
+        if isinstance(self.model, EventHead):
+            raise InputError("This run labels events, so it is asked about events: score them.")
+        if not isinstance(self.model, NodeHead):
+            raise InputError("This run scores pairs, so it is asked for destinations: rank them.")
+        found = torch.softmax(
+            self.model.score(NodeQueries(self.names.index_written([node], side="src"), np.array([now])))[0],
+            dim=0,
+        )
+        best = torch.topk(found, min(top, len(found)))
+        columns = {
+            "node": [self.names.label(self.first_class + place) for place in best.indices.tolist()],
+            "share": best.values.double().numpy(),
+        }
+        told = f"How {node} will divide the period after {spoken(now - 1, self.present.unit)}."
+        return Answer(pa.table(columns), told)
+
+    def embeddings(self, now: int) -> Answer:
+        """One row a node: its label and its embedding."""
+        encoder = self.model.encoder if isinstance(self.model, NodeHead) else self.model
+        nodes = torch.arange(len(self.names))
+        with torch.no_grad():
+            pieces = [
+                encoder.embeddings(part, torch.full_like(part, now)).cpu()
+                for part in torch.split(nodes, AT_ONCE)
+            ]
+        matrix = torch.cat(pieces).numpy()
+        vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
+        labels = pa.array([str(self.names.label(node)) for node in range(len(self.names))])
+        return Answer(pa.table({"node": labels, "embedding": vectors}), f"{len(labels):,} embeddings.")
+
+    def _link_model(self) -> LearnedLinkModel:
+        if isinstance(self.model, EventHead):
+            raise InputError("This run labels events; it does not rank destinations.")
+        if isinstance(self.model, NodeHead):
+            raise InputError("This run tells how a node divides its next period; it does not score pairs.")
+        return self.model
+
+    def _labels(self, nodes: Dense, written: Sequence[Any]) -> list[Any]:
+        """What nodes are called; strangers, whose numbers are beyond all nodes, as they were written."""
+        return [
+            self.names.label(node) if node < len(self.names) else label
+            for node, label in zip(nodes.tolist(), written, strict=True)
+        ]
+
+
+def later(reading: Reading) -> Reading:
+    """How rows are read that came after training: labels come late, and features of nodes belong to those of
+    training, so neither is looked for."""
+    return replace(reading, label=None, node_features=None)
+
+
+def _parts(total: int, size: int = AT_ONCE) -> Iterator[slice]:
+    return (slice(start, start + size) for start in range(0, total, size))
+
+
+def _finite(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """A score that is no number is said, not handed on."""
+    bad = ~np.isfinite(scores)
+    if bad.any():
+        raise KeatError(
+            f"The score of row {int(np.argmax(bad)) + 1} is no number: its time or features are far from those "
+            "the run was trained on, or the run is damaged."
+        )
+    return scores

@@ -1,0 +1,51 @@
+"""What a run of a node task has besides that of a link task: a head, and perhaps an encoder that is given."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+from keat.errors import InputError
+from keat.models.contract import LearnedLinkModel
+from keat.models.node_head import HEADS, NodeHead
+from keat.models.registry import add_head
+from keat.runs.facts import HeadFacts
+from keat.runs.folder import load_parameters
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec
+from keat.tasks.node_label import NodeLabel
+from keat.tasks.node_property import NodeProperty
+
+
+def node_model(
+    encoder: LearnedLinkModel, spec: RunSpec, task: NodeProperty | NodeLabel
+) -> tuple[NodeHead, HeadFacts]:
+    """The model of a node task, and what to keep of its head. If the spec names the run of an encoder, that
+    has its parameters, and they stay as they are."""
+    frozen = spec.encoder is not None
+    if spec.encoder is not None:
+        _load_encoder(encoder, spec, Path(spec.encoder))
+    if isinstance(task, NodeProperty):
+        head = HeadFacts("node", task.labels.num_classes, frozen, task.labels.first_class)
+    else:
+        head = HeadFacts("event+counts" if spec.counts else "event", task.events.feature_dim, frozen)
+    return add_head(encoder, HEADS[head.kind], head.size, frozen=frozen, seed=spec.fitting.seed), head
+
+
+def open_head(encoder: LearnedLinkModel, head: HeadFacts) -> NodeHead:
+    """The model of a run, its parameters still to be loaded."""
+    return add_head(encoder, HEADS[head.kind], head.size, frozen=head.frozen)
+
+
+def _load_encoder(encoder: LearnedLinkModel, spec: RunSpec, run: Path) -> None:
+    there = read_run_file(run)
+    if there.facts.head is not None:
+        raise InputError(f"{run} was trained for a node task; an encoder is a run of links.")
+    mine, theirs = asdict(spec.config), asdict(there.spec.config)
+    if mine != theirs:
+        different = sorted(key for key, value in mine.items() if theirs.get(key) != value)
+        raise InputError(
+            f"{run} is another model (different {', '.join(different) or 'kind'}); give the same options as "
+            "it was trained with."
+        )
+    load_parameters(run, encoder)

@@ -1,0 +1,184 @@
+"""How good a run is: metrics of a split, and of the test split with heuristics and reliability beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from keat.calibration.fitting import Calibration, Judgement, judge_of
+from keat.calibration.temperature import Temperature
+from keat.datasets.dgraphfin import DGraphFin
+from keat.datasets.labelled_graph import open_labelled_graph
+from keat.datasets.loading import Dataset
+from keat.errors import InputError
+from keat.models.contract import LinkModel, NodeModel, NodeQueries
+from keat.models.gearsage import GEARSage, build_graph
+from keat.models.registry import (
+    GRAPH_BASELINES,
+    LABEL_MODELS,
+    LINK_MODELS,
+    NODE_MODELS,
+    LinkEntry,
+    NodeEntry,
+    trains_in_turn,
+)
+from keat.runs.answer import Answer
+from keat.runs.fitting import Data, TrainedModel, facts_of, open_model, task_of
+from keat.runs.run_file import RunFile, read_run_file
+from keat.runs.spec import RunSpec
+from keat.tasks.graph_label import GraphLabel
+from keat.tasks.making import AnyTask
+from keat.tasks.node_label import NodeLabel
+from keat.tasks.script import TGB_BATCH
+from keat.training.evaluate import Collector, Evaluation, Progress, continue_evaluation, evaluate
+from keat.training.fit import EpochReport
+from keat.training.lessons import usual_refresh
+
+SomeTask = AnyTask | GraphLabel
+STREAM_MODELS: dict[str, Mapping[str, LinkEntry | NodeEntry]] = {  # that a kind of task is asked of
+    "link-ranking": LINK_MODELS,
+    "link-classification": LINK_MODELS,
+    "node-property": NODE_MODELS,
+    "node-label": LABEL_MODELS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A run on the test split of its data."""
+
+    evaluation: Evaluation
+    task: SomeTask
+    refresh: int
+    beside: dict[str, dict[str, float]]  # metrics of the heuristics of the task
+    intervals: dict[str, tuple[float, float]] | None  # 95 %, of a task that has them
+    judged: Judgement | None  # how far shares or probabilities can be trusted
+
+
+def test_run(folder: Path, file: RunFile, best: EpochReport, data: Data, device: str = "cpu") -> Tested:
+    """As fresh as the model was trained, with every heuristic beside it."""
+    task, refresh = task_of(file.spec, data, "test"), usual_refresh_of(file.spec, data)
+    judge = judge_of(task, best.calibration)
+    found = evaluate_run(
+        folder, data, task, "test", file=file, refresh=refresh, device=device, collector=judge
+    )
+    return Tested(
+        evaluation=found,
+        task=task,
+        refresh=refresh,
+        beside=heuristics_beside(data, task, refresh),
+        intervals=intervals_of(task, found),
+        judged=None if judge is None else judge.judgement(),
+    )
+
+
+def evaluate_run(
+    folder: Path,
+    data: Data,
+    task: SomeTask,
+    split: str,
+    *,
+    file: RunFile | None = None,
+    refresh: int = TGB_BATCH,
+    device: str = "cpu",
+    progress: Progress | None = None,
+    collector: Collector | None = None,
+) -> Evaluation:
+    """A run on a split. The test split of the data it was trained on continues from the state kept after
+    validation; anything else is replayed from the first event."""
+    file = read_run_file(folder) if file is None else file
+    facts = file.facts
+    if facts.feature_dim != data.stream.feature_dim:
+        raise InputError(
+            f"{folder} was trained on {facts.feature_dim} features an event; {data.stream.name} has "
+            f"{data.stream.feature_dim}."
+        )
+    model = reading(open_model(folder, file, device), data)
+    known = split == "test" and facts.data.fingerprint == facts_of(data).fingerprint
+    play = continue_evaluation if known else evaluate
+    return play(model, task, refresh=refresh, progress=progress, collector=collector)
+
+
+def reading(model: TrainedModel, data: Data) -> TrainedModel:
+    """A model of a whole graph reads the graph it is asked about."""
+    if isinstance(model, GEARSage):
+        if not isinstance(data, DGraphFin):
+            raise InputError(
+                "This run reads whole graphs: 'dgraphfin', or an .npz file with the same arrays."
+            )
+        model.read(build_graph(data.stream, data.y, model.config.delta))
+    elif isinstance(data, DGraphFin):
+        raise InputError("This run reads streams of events, and this is a whole labelled graph.")
+    return model
+
+
+def usual_refresh_of(spec: RunSpec, data: Data) -> int:
+    """How fresh the state is where nobody says: as the model was trained."""
+    if isinstance(data, DGraphFin):
+        return TGB_BATCH
+    return usual_refresh(spec.task.kind or "link-ranking", data.train, trains_in_turn(spec.config))
+
+
+def intervals_of(task: SomeTask, result: Evaluation) -> dict[str, tuple[float, float]] | None:
+    """95 % intervals, of a task that has them."""
+    return task.intervals(result.outcomes) if isinstance(task, NodeLabel | GraphLabel) else None
+
+
+def heuristics_for(task: SomeTask) -> list[str]:
+    """Names of what needs no training and can do a task."""
+    if isinstance(task, GraphLabel):
+        return list(GRAPH_BASELINES)
+    return [name for name, entry in STREAM_MODELS[task.kind].items() if entry.heuristic]
+
+
+def heuristic(name: str, data: Data, task: SomeTask) -> LinkModel | NodeModel:
+    """One of them, built of the training split."""
+    if isinstance(data, DGraphFin):
+        return GRAPH_BASELINES[name](data.stream, data.y, data.train)
+    return STREAM_MODELS[task.kind][name].build(data.train)
+
+
+def heuristics_beside(data: Data, task: SomeTask, refresh: int) -> dict[str, dict[str, float]]:
+    """Metrics of all of them, to be shown beside a model's."""
+    with one_thread():
+        return {
+            name: evaluate(heuristic(name, data, task), task, refresh=refresh).metrics
+            for name in heuristics_for(task)
+        }
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Heuristics compare small matrices. A second thread gains nothing there, and where another program
+    has the second core, threads that wait for each other made them five to ten times slower."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def most_suspect(
+    folder: Path, file: RunFile, calibration: Calibration | None, graph: str | Path | Data, top: int
+) -> Answer:
+    """The test nodes that look most like frauds."""
+    data = open_labelled_graph(graph) if isinstance(graph, str | Path) else graph
+    if isinstance(data, Dataset) or not file.spec.is_of_graph:
+        raise InputError(f"{folder} is no run of a whole graph; ask it for destinations or scores.")
+    model = reading(open_model(folder, file), data)
+    nodes = data.test.astype(np.int32)
+    with torch.no_grad():
+        scores = model.score(NodeQueries(nodes, np.zeros(len(nodes), dtype=np.int64)))[:, 0].cpu()  # type: ignore[arg-type]
+    best = scores.topk(min(top, len(nodes)))
+    columns = {"node": nodes[best.indices.numpy()], "score": best.values.double().numpy()}
+    if calibration is not None and not isinstance(calibration, Temperature):
+        columns["probability"] = calibration.probabilities(columns["score"])
+    told = f"Of {len(nodes):,} test nodes of {data.stream.name}, whose labels training was not told."
+    return Answer(pa.table(columns), told)
