@@ -16,11 +16,13 @@ from keat.datasets.loading import Dataset, load
 from keat.disk import require_place
 from keat.errors import InputError
 from keat.events import Reading
+from keat.tasks.label_source import LabelSource
+from keat.tasks.task_spec import TaskSpec
 
 DatasetArgument = Annotated[
     str, typer.Argument(metavar="DATASET", help="A name (keat data list) or a CSV, Parquet or Arrow file.")
 ]
-_FILE = "Reading your own file"
+_FILE, _NODES = "Reading your own file", "Node tasks"
 COLUMNS = ("src", "dst", "time")
 PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
@@ -71,29 +73,50 @@ def reads_events(
     """Gives a command that takes ``reading`` an option for every field of a `Reading`, and hands it over as
     one. ``without`` are fields it has no use for; with ``column_options`` the columns of sources,
     destinations and times are ``--src-column`` and so on, where ``--src`` is something else."""
-    offered = [each for each in fields(Reading) if "help" in each.metadata and each.name not in without]
-    names = {each.name: _option_name(each, column_options) for each in offered}
-    options = [_option(each, names[each.name]) for each in offered]
+    return _with_options(Reading, "reading", _FILE, without, COLUMNS if column_options else ())
+
+
+def asks_of_nodes(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command that takes ``labels`` and ``asked`` the options of node tasks: the fields of a
+    `LabelSource`, and those of a `TaskSpec` that have a help."""
+
+    labelled = _with_options(LabelSource, "labels", _NODES, (), ())(command)
+    return _with_options(TaskSpec, "asked", _NODES, (), ())(labelled)
+
+
+def _with_options(
+    kind: type[Any], argument: str, panel: str, without: Collection[str], columns: Collection[str]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A dataclass whose fields are options of a command, which gets it whole as one argument."""
+    offered = [each for each in fields(kind) if "help" in each.metadata and each.name not in without]
+    names = {each.name: _option_name(each, columns) for each in offered}
+    options = [_option(each, names[each.name], panel) for each in offered]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def reading_command(**given: Any) -> None:
+        def with_it(**given: Any) -> None:
             said = {each: given.pop(name.replace("-", "_")) for each, name in names.items()}
-            command(**given, reading=reading_of(said))
+            command(**given, **{argument: _made(kind, said)})
 
         signature = inspect.signature(command, eval_str=True)
-        own = [each for each in signature.parameters.values() if each.name != "reading"]
-        reading_command.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-        reading_command.__annotations__ = {each.name: each.annotation for each in (*own, *options)}
-        return reading_command
+        own = [each for each in signature.parameters.values() if each.name != argument]
+        with_it.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+        with_it.__annotations__ = {each.name: each.annotation for each in (*own, *options)}
+        return with_it
 
     return decorate
 
 
 def reading_of(said: Mapping[str, Any]) -> Reading:
+    """From options as they are typed."""
+    made: Reading = _made(Reading, said)
+    return made
+
+
+def _made(kind: type[Any], said: Mapping[str, Any]) -> Any:
     """From options as they are typed: several columns are one text, and a flag turns its default round."""
-    typed: dict[str, Any] = {}
-    for each in fields(Reading):
+    typed: dict[str, object] = {}
+    for each in fields(kind):
         value = said.get(each.name)
         if value is None or value is False:
             continue
@@ -102,25 +125,28 @@ def reading_of(said: Mapping[str, Any]) -> Reading:
         elif isinstance(each.default, tuple):
             value = value.split(",")
         typed[each.name] = value
-    return Reading.of(**typed)
+    return kind.of(**typed) if kind is Reading else kind(**typed)
 
 
-def _option_name(each: Field[Any], column_options: bool) -> str:
+def _option_name(each: Field[Any], columns: Collection[str]) -> str:
     name = each.name.replace("_", "-")
     if each.default is True:
         return f"no-{name}"
-    return f"{name}-column" if column_options and each.name in COLUMNS else name
+    return f"{name}-column" if each.name in columns else name
 
 
-def _option(each: Field[Any], name: str) -> inspect.Parameter:
-    """What Typer reads: a flag for what is yes or no, else a text."""
-    flag = isinstance(each.default, bool)
-    about = typer.Option(f"--{name}", help=each.metadata["help"], rich_help_panel=_FILE)
+def _option(each: Field[Any], name: str, panel: str) -> inspect.Parameter:
+    """What Typer reads: a flag for what is yes or no, a number, else a text."""
+    flag, number = isinstance(each.default, bool), isinstance(each.default, float)
+    default = None if each.default is None or flag or not each.default else str(each.default)
+    about = typer.Option(
+        f"--{name}", help=each.metadata["help"], rich_help_panel=panel, show_default=default or False
+    )
     return inspect.Parameter(
         name.replace("-", "_"),
         inspect.Parameter.KEYWORD_ONLY,
         default=False if flag else None,
-        annotation=Annotated[bool if flag else str | None, about],
+        annotation=Annotated[bool if flag else (float if number else str) | None, about],
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from keat.bandwidth import estimate_sigma
+from keat.clock import PLAIN, Clock
 from keat.datasets.cache import open_dataset
 from keat.datasets.odd_times import odd_seconds
 from keat.datasets.payments import simulate_payments
@@ -34,6 +35,7 @@ class Dataset:
     origin: str | None = None  # the name or path it was loaded from
     held_out: tuple[float, float] = HELD_OUT  # shares of events for validation and test
     splits: Splits = field(init=False)
+    _sigmas: dict[Clock, float] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.stream.offset:
@@ -67,9 +69,16 @@ class Dataset:
         part: EventStream = getattr(self.splits, name)
         return part
 
-    def sigma(self) -> float:
-        """σ of the training split, in the stream's unit."""
-        return estimate_sigma(self.train.src, self.train.dst, self.train.t)
+    def sigma(self, clock: Clock = PLAIN) -> float:
+        """σ of the training split, in the stream's unit or that of a clock. It is estimated once."""
+        if clock not in self._sigmas:
+            self._sigmas[clock] = estimate_sigma(self.train.src, self.train.dst, self.train.t, clock=clock)
+        return self._sigmas[clock]
+
+    def _repr_html_(self) -> str:
+        from keat.datasets.showing import dataset_html
+
+        return dataset_html(self)
 
 
 def load(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,3 +17,16 @@ def fingerprint(stream: EventStream) -> str:
     for column in (stream.src, stream.dst, stream.t, stream.features):
         digest.update(np.ascontiguousarray(column).data)
     return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class DataFacts:
+    """Which events they were."""
+
+    name: str
+    events: int
+    fingerprint: str
+
+    @classmethod
+    def of(cls, name: str, stream: EventStream) -> DataFacts:
+        return cls(name, len(stream), fingerprint(stream))

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -21,10 +20,10 @@ import torch
 from keat.datasets.loading import Dataset
 from keat.errors import InputError, Notice
 from keat.events import EventStream
-from keat.events.fingerprint import fingerprint
+from keat.events.fingerprint import DataFacts
 from keat.explain.explanation import explain_pair
-from keat.explain.opening import open_explainable
 from keat.explain.scored import Names, Scored, explain_by_pair_term
+from keat.explain.subject import Subject
 from keat.models.contract import Queries
 from keat.models.rank import KeatRank
 from keat.models.tgn import TGN
@@ -33,40 +32,40 @@ from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
 from keat.tasks.script import TGB_BATCH, steps_by_time
+from keat.training.evaluate import continue_evaluation, evaluate
 from keat.training.lessons import usual_refresh
-from keat.training.runs import evaluate_run
 
 SplitName = Literal["train", "val", "test"]
 Side = Literal["src", "dst"]
 
 
 class Asker:
-    """Explains pairs and events with the best model of a run."""
+    """Explains pairs and events with the model of a run: with a dataset, in the state that evaluation has;
+    without, as of everything the run has seen."""
 
-    def __init__(self, folder: Path, data: Dataset | None = None) -> None:
-        self.folder, self.data = folder, data
-        self.model, self.description, self.ids = open_explainable(self.folder)
-        if data is not None:
-            self._require_fitting(data.stream)
-            self.ids = data.stream.ids
+    def __init__(self, subject: Subject, data: Dataset | None = None) -> None:
+        subject.require_explainable()
+        self.subject, self.data, self.model = subject, data, subject.present
+        self.ids = subject.names if data is None else data.stream.ids
         self.names = Names(
             label=self.ids.label,
-            unit=data.stream.unit if data is not None else self.description["unit"],
-            model=self.description["model"],
-            loss=self.description["fit"].get("loss", "pairwise"),
+            unit=subject.unit if data is None else data.stream.unit,
+            model=subject.name,
+            loss=subject.loss,
         )
         self.trained_on_this = False
         if data is not None:
-            trained_on = self.description["data"]
-            self.trained_on_this = trained_on["fingerprint"] == fingerprint(data.stream)
-            notice = None if self.trained_on_this else _other_data(trained_on, data)
+            self._require_fitting(data.stream)
+            facts = DataFacts.of(data.name, data.stream)
+            self.trained_on_this = subject.data.fingerprint == facts.fingerprint
+            notice = None if self.trained_on_this else _other_data(subject.data, facts)
             if notice is not None:
                 warnings.warn(notice, Notice, stacklevel=2)
             row_of = partial(_row_of, data.stream)
             self.names = replace(self.names, dataset=data.name, row_of=row_of, notice=notice)
 
-    def pair(self, source: Any, destination: Any, t: int | None, older: int) -> Scored:
-        """A pair at a time, by default right after the last event: of the dataset, or of validation."""
+    def pair(self, source: str | int, destination: str | int, t: int | None, older: int) -> Scored:
+        """A pair at a time, by default right after the last event of the dataset, or that was seen."""
         ends = [self.index(source, "src"), self.index(destination, "dst")]
         position = None
         if self.data is not None:
@@ -74,18 +73,19 @@ class Asker:
             t = int(times[-1]) + 1 if t is None else t
             position = int(np.searchsorted(times, t))
             if position == 0:
-                raise InputError(f"Nothing in {self.data.name} is earlier than {t}; choose a later --time.")
+                raise InputError(f"Nothing in {self.data.name} is earlier than {t}; choose a later time.")
             next(self.states(self.data, [position]))
         last = self.model.last_time()
         t = last + 1 if t is None else t
         if t <= last:
             raise InputError(
-                f"The run has seen events up to {last}, later than {t}; add the DATASET to go back in time."
+                f"The run has seen events up to {last}, later than {t}; to go back in time, give the dataset, "
+                "too."
             )
         rank = self._rank_among_known(ends[0], ends[1], t)
         return self._explain(ends[0], ends[1], t, older, rank, position)
 
-    def index(self, node: Any, side: Side) -> int:
+    def index(self, node: str | int, side: Side) -> int:
         """Dense id of what the user typed; a number typed on the command line arrives as text."""
         return int(self.ids.index_written([node], side=side)[0])
 
@@ -104,7 +104,9 @@ class Asker:
     def worst(self, number: int, split: Literal["val", "test"], older: int) -> Iterator[Scored]:
         """The events of a split that were ranked worst, worst first."""
         data, task = self.require_data(), self._ranking(split)
-        ranks = evaluate_run(self.folder, data, task, split, refresh=self.refresh).outcomes
+        known = split == "test" and self.trained_on_this
+        play = continue_evaluation if known else evaluate
+        ranks = play(self.subject.validated(), task, refresh=self.refresh).outcomes
         order = torch.argsort(ranks, descending=True, stable=True)[:number]
         rows = (order + data.part(split).offset).tolist()
         found = dict(zip(sorted(rows), self._events(sorted(rows), older), strict=True))
@@ -136,7 +138,7 @@ class Asker:
         """Bring the model to having observed exactly the events before each position, in turn: history in
         blocks, then the split that the positions are in as evaluation does, in blocks or time by time."""
         start = data.part(_split_of(data, positions[0])).offset
-        self.model, _, _ = open_explainable(self.folder)
+        self.model = self.subject.validated()
         if not self.keeps_the_state_before(data, start):
             self.model.reset()
             self.observe(data.stream[:start])
@@ -210,21 +212,21 @@ class Asker:
 
     def require_data(self) -> Dataset:
         if self.data is None:
-            raise InputError("Events are explained from a dataset; name it: keat explain RUN DATASET.")
+            raise InputError("Events are explained from the dataset they are in; give that, too.")
         return self.data
 
     def _require_fitting(self, stream: EventStream) -> None:
-        if stream.feature_dim != self.description["feature_dim"]:
+        if stream.feature_dim != self.subject.feature_dim:
             raise InputError(
-                f"{self.folder} was trained on {self.description['feature_dim']} features an event; "
+                f"{self.subject.where} was trained on {self.subject.feature_dim} features an event; "
                 f"{stream.name} has {stream.feature_dim}."
             )
 
 
-def _other_data(trained_on: dict[str, Any], data: Dataset) -> str:
+def _other_data(trained_on: DataFacts, data: DataFacts) -> str:
     return (
-        f"{data.name} ({len(data.stream):,} events) is not what the run was trained on, {trained_on['name']} "
-        f"({trained_on['events']:,} events): fine if it has grown since, else its nodes may be others."
+        f"{data.name} ({data.events:,} events) is not what the run was trained on, {trained_on.name} "
+        f"({trained_on.events:,} events): fine if it has grown since, else its nodes may be others."
     )
 
 

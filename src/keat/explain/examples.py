@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -18,6 +17,7 @@ from keat.explain.page import counterfactual, model_line, story
 from keat.explain.page_pair import pair_tables
 from keat.explain.page_tables import table
 from keat.explain.scored import Scored
+from keat.explain.subject import Subject
 from keat.explain.wording import moment, signed, three_days
 from keat.report.page import Section
 from keat.tasks.link import LinkRanking
@@ -27,11 +27,11 @@ from keat.tasks.script import TGB_BATCH
 TITLE = "What it looked at"
 
 
-def attention_section(folder: Path, data: Dataset, name: str) -> Section:
+def attention_section(subject: Subject, data: Dataset, name: str) -> Section:
     """Of the first block of the test split, the event ranked best and the one ranked worst among those whose
     source has a past. A model that nothing can be read of has a sentence instead."""
     try:
-        asker = Asker(folder, data)
+        asker = Asker(subject, data)
     except InputError as error:
         return Section(TITLE, str(error))
     rows = _best_and_worst(asker, data)

@@ -6,7 +6,6 @@ The model is brought to several places of the test split, as in evaluation, and 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from keat.analysis.what_if import attend, past_of
 from keat.datasets.loading import Dataset
 from keat.explain.asking import Asker
 from keat.explain.explanation import tgn_of
+from keat.explain.subject import Subject
 from keat.models.tgn import TGN
 from keat.tasks.script import TGB_BATCH
 
@@ -59,9 +59,9 @@ class Measured:
         }
 
 
-def measure_run(folder: Path, data: Dataset) -> Measured:
+def measure_run(subject: Subject, data: Dataset) -> Measured:
     """Look at a run at `PLACES` places of the test split."""
-    asker = Asker(folder, data)
+    asker = Asker(subject, data)
     stream, first = data.stream, data.test.offset
     blocks = -(-len(data.test) // TGB_BATCH)
     chosen = np.unique(np.linspace(0, blocks - 1, min(PLACES, blocks)).round().astype(int))
@@ -83,8 +83,8 @@ def measure_run(folder: Path, data: Dataset) -> Measured:
             curves = deletion_curves(model, pair[0], pair[1])
             moved += curves.moved_by_attention, curves.moved_by_chance
     return Measured(
-        model=asker.description["model"],
-        kernel=asker.description["config"]["kernel"],
+        model=subject.name,
+        kernel=subject.kernel,
         blur=_together(blurs),
         blur_without_kernel=_together(plain),
         variance=_variance(logits),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from html import escape
 from typing import Any
 
 from keat.events.units import TimeUnit
@@ -52,6 +53,13 @@ class Scored:
     def score_of_embeddings(self) -> float:
         """The score without the pair term."""
         return self.score - (0.0 if self.pair is None else self.pair.logit)
+
+    def _repr_html_(self) -> str:
+        """The page, in a notebook."""
+        from keat.explain.page import page
+
+        content = escape(page(self), quote=True)
+        return f'<iframe srcdoc="{content}" style="width: 100%; height: 48em; border: 0"></iframe>'
 
     def to_json(self) -> dict[str, Any]:
         """Everything a person would read, in plain values."""

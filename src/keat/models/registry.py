@@ -117,10 +117,12 @@ GRAPH_ARCHITECTURES: dict[str, GraphArchitecture] = {
 TRAINED: dict[str, Architecture | GraphArchitecture] = {**ARCHITECTURES, **GRAPH_ARCHITECTURES}
 
 
-def build_model(train: EventStream, config: Any, seed: int = 0) -> Any:
-    """The model of a configuration with fresh parameters, ready to score; σ is the training split's."""
+def build_model(train: EventStream, config: Any, seed: int = 0, sigma: float | None = None) -> Any:
+    """The model of a configuration with fresh parameters, ready to score; σ is the training split's, in the
+    unit of the configuration's clock."""
     clock = clock_of(train.unit, config.clock)
-    sigma = estimate_sigma(train.src, train.dst, train.t, clock=clock)
+    if sigma is None:
+        sigma = estimate_sigma(train.src, train.dst, train.t, clock=clock)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = assemble(config, train.num_nodes, train.feature_dim, sigma, clock)

@@ -13,6 +13,7 @@ from keat.datasets.loading import Dataset
 from keat.disk import new_file
 from keat.errors import InputError, MissingExtraError
 from keat.report.drift import gap_shares
+from keat.report.results import Result
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +23,7 @@ BLUE, ORANGE, GREEN = "#0072B2", "#E69F00", "#009E73"
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1, 1.5)))  # without colours
 
 
-def overview(data: Dataset, results: Sequence[dict[str, Any]], path: Path) -> None:
+def overview(data: Dataset, results: Sequence[Result], path: Path) -> None:
     """Models side by side, stale and fresh, and the gaps between events of each split."""
     plt = pyplot()
     figure, (left, right) = plt.subplots(
@@ -33,17 +34,17 @@ def overview(data: Dataset, results: Sequence[dict[str, Any]], path: Path) -> No
     save_picture(figure, path)
 
 
-def _bars(axes: Axes, results: Sequence[dict[str, Any]]) -> None:
+def _bars(axes: Axes, results: Sequence[Result]) -> None:
     """MRR of each model, one bar for each freshness of the state; the best on top."""
-    refreshes = sorted({r["refresh"] for r in results}, reverse=True)
-    best = {r["model"]: 0.0 for r in results}
+    refreshes = sorted({r.refresh for r in results if r.refresh is not None}, reverse=True)
+    best = {r.model: 0.0 for r in results}
     for r in results:
-        best[r["model"]] = max(best[r["model"]], r["mrr"])
+        best[r.model] = max(best[r.model], r.metrics["mrr"])
     models = sorted(best, key=lambda model: best[model])
     height = 0.8 / len(refreshes)
     for place, (refresh, colour) in enumerate(zip(refreshes, (BLUE, ORANGE, GREEN), strict=False)):
         values = [
-            next(r["mrr"] for r in results if r["model"] == m and r["refresh"] == refresh) for m in models
+            next(r.metrics["mrr"] for r in results if r.model == m and r.refresh == refresh) for m in models
         ]
         where = np.arange(len(models)) + 0.4 - height * (place + 0.5)
         label = f"state refreshed every {refresh} events" if refresh > 1 else "state always fresh"
@@ -52,8 +53,8 @@ def _bars(axes: Axes, results: Sequence[dict[str, Any]]) -> None:
     axes.set_yticks(np.arange(len(models)), models)
     axes.set_xlim(0, 1.15 * max(best.values()))
     first = results[0]
-    axes.set_xlabel(f"test MRR among {first['candidates']:,} candidates")
-    axes.set_title(f"{first['dataset']}: {first['events']:,} test events", loc="left", fontsize=11)
+    axes.set_xlabel(f"test MRR among {first.candidates:,} candidates")
+    axes.set_title(f"{first.dataset}: {first.events:,} test events", loc="left", fontsize=11)
     axes.legend(frameon=False, fontsize=8, loc="lower right")
     axes.spines[["top", "right"]].set_visible(False)
 

@@ -6,24 +6,11 @@ import math
 from dataclasses import dataclass
 
 from keat.errors import InputError
-from keat.events import EventStream, TimeUnit
-from keat.events.fingerprint import fingerprint
+from keat.events import TimeUnit
+from keat.events.fingerprint import DataFacts
 from keat.models.node_head import HEADS
 
 MOST_NODES = 1 << 31  # a node is an int32
-
-
-@dataclass(frozen=True, slots=True)
-class DataFacts:
-    """Which events they were."""
-
-    name: str
-    events: int
-    fingerprint: str
-
-    @classmethod
-    def of(cls, name: str, stream: EventStream) -> DataFacts:
-        return cls(name, len(stream), fingerprint(stream))
 
 
 @dataclass(frozen=True, slots=True)

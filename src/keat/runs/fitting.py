@@ -12,11 +12,12 @@ from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.labelled_graph import graph_fingerprint
 from keat.datasets.loading import Dataset
 from keat.errors import InputError, KeatError
+from keat.events.fingerprint import DataFacts
 from keat.events.units import clock_of
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel
 from keat.models.gearsage import GEARSage, GEARSageConfig
 from keat.models.registry import assemble, build_graph_model, build_model
-from keat.runs.facts import DataFacts, HeadFacts, RunFacts
+from keat.runs.facts import HeadFacts, RunFacts
 from keat.runs.folder import RunFolder, load_best
 from keat.runs.heads import node_model, open_head
 from keat.runs.run_file import RunFile
@@ -122,7 +123,8 @@ def _fresh_model(
         if not isinstance(spec.config, GEARSageConfig):
             raise InputError(f"{spec.model} reads streams of events, not a whole labelled graph.")
         return build_graph_model(data.stream, data.y, spec.config, spec.fitting.seed), None
-    model: LearnedLinkModel = build_model(data.train, spec.config, spec.fitting.seed)
+    sigma = data.sigma(clock_of(data.stream.unit, spec.config.clock))
+    model: LearnedLinkModel = build_model(data.train, spec.config, spec.fitting.seed, sigma)
     if isinstance(task, LinkTask):
         return model, None
     assert not isinstance(task, GraphLabel)

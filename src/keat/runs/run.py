@@ -46,9 +46,15 @@ class Run:
     """
 
     def __init__(
-        self, folder: Path, file: RunFile, best: EpochReport, present: Present | None, number: int = 0
+        self,
+        folder: Path,
+        file: RunFile,
+        best: EpochReport,
+        present: Present | None,
+        number: int = 0,
+        device: str = "cpu",
     ) -> None:
-        self.folder, self.file, self.best = folder, file, best
+        self.folder, self.file, self.best, self.device = folder, file, best, device
         self._seen, self._number = present, number
         self.epochs_now = 0  # epochs it was trained for by the call that made it
 
@@ -179,6 +185,10 @@ class Run:
         data = self.open_data() if graph is None else graph
         return most_suspect(self.folder, self.file, self.calibration, data, top)
 
+    def moment(self, at: Any = None) -> int:
+        """A time as the stream has it, by default right after all that was seen; the past is refused."""
+        return self._answers().moment(at)
+
     def _answers(self) -> Answers:
         head = self.facts.head
         first_class = 0 if head is None else head.first_class
@@ -186,9 +196,9 @@ class Run:
 
     # -- how good it is --------------------------------------------------------------------------------
 
-    def validated_model(self, device: str = "cpu") -> TrainedModel:
+    def validated_model(self) -> TrainedModel:
         """The model as it was after validation, which is where the test split begins."""
-        return open_model(self.folder, self.file, device)
+        return open_model(self.folder, self.file, self.device)
 
     def evaluate(
         self, data: Data | None = None, *, split: str = "test", refresh: int | None = None
@@ -201,21 +211,21 @@ class Run:
         data = self.open_data() if data is None else data
         task = task_of(self.spec, data, split)
         refresh = usual_refresh_of(self.spec, data) if refresh is None else refresh
-        return evaluate_run(self.folder, data, task, split, file=self.file, refresh=refresh)
+        return evaluate_run(self.folder, data, task, split, file=self.file, refresh=refresh, device=self.device)
 
     def test(self, data: Data | None = None) -> Tested:
         """The test split, with the heuristics beside it and how far scores can be trusted."""
-        from keat.runs.testing import test_run
+        from keat.runs.testing import tested
 
-        return test_run(self.folder, self.file, self.best, self.open_data() if data is None else data)
+        return tested(self, self.open_data() if data is None else data)
 
-    def report(self, data: Data | None = None) -> Page:
+    def report(self, data: Data | None = None, tested: Tested | None = None) -> Page:
         """A page on how it was trained and how good it is, written to ``report.html`` in its folder. Shows
-        itself in a notebook."""
+        itself in a notebook. ``tested`` is what `test` found, if it was asked already."""
         from keat.runs.reporting import write_run_report
 
         data = self.open_data() if data is None else data
-        return write_run_report(self.folder, self.file, data, self.test(data))
+        return write_run_report(self, data, self.test(data) if tested is None else tested)
 
     def open_data(self) -> Data:
         """What it was trained on, read again."""
@@ -246,11 +256,11 @@ def open_kept(folder: str | Path, device: str = "cpu") -> Run:
 def open_trained(folder: Path, file: RunFile, device: str = "cpu") -> Run:
     """The run in a folder, as it was after validation: whatever it has seen since is forgotten."""
     if file.spec.is_of_graph:
-        return Run(folder, file, best_epoch(folder), None)
+        return Run(folder, file, best_epoch(folder), None, device=device)
     model = open_model(folder, file, device)
     assert isinstance(model, LearnedLinkModel | NodeHead)
     present = Present(model, file.facts.unit, NodeNames.of(read_ids(folder, file.facts.num_nodes)))
-    return Run(folder, file, best_epoch(folder), present, kept_number(folder))
+    return Run(folder, file, best_epoch(folder), present, kept_number(folder), device)
 
 
 def has_seen_all(run: Run, data: Dataset) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -37,8 +38,10 @@ from keat.tasks.making import AnyTask
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.script import TGB_BATCH
 from keat.training.evaluate import Collector, Evaluation, Progress, continue_evaluation, evaluate
-from keat.training.fit import EpochReport
 from keat.training.lessons import usual_refresh
+
+if TYPE_CHECKING:
+    from keat.runs.run import Run
 
 SomeTask = AnyTask | GraphLabel
 STREAM_MODELS: dict[str, Mapping[str, LinkEntry | NodeEntry]] = {  # that a kind of task is asked of
@@ -61,12 +64,12 @@ class Tested:
     judged: Judgement | None  # how far shares or probabilities can be trusted
 
 
-def test_run(folder: Path, file: RunFile, best: EpochReport, data: Data, device: str = "cpu") -> Tested:
+def tested(run: Run, data: Data) -> Tested:
     """As fresh as the model was trained, with every heuristic beside it."""
-    task, refresh = task_of(file.spec, data, "test"), usual_refresh_of(file.spec, data)
-    judge = judge_of(task, best.calibration)
+    task, refresh = task_of(run.spec, data, "test"), usual_refresh_of(run.spec, data)
+    judge = judge_of(task, run.calibration)
     found = evaluate_run(
-        folder, data, task, "test", file=file, refresh=refresh, device=device, collector=judge
+        run.folder, data, task, "test", file=run.file, refresh=refresh, device=run.device, collector=judge
     )
     return Tested(
         evaluation=found,

@@ -17,7 +17,7 @@ from keat.disk import is_file, reason_of
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, NodeLabels
 from keat.events.units import SECONDS_PER, TimeUnit
-from keat.tasks.node_label import ENDS, End
+from keat.tasks.kinds import ENDS, End
 
 PERIODS = {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0, "week": 604_800.0, "year": SECONDS_PER["year"]}
 

@@ -8,9 +8,7 @@ from pathlib import Path
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import Reading
-from keat.tasks.label_making import label_by_period, label_events_by_file
-from keat.tasks.making import TaskKind
-from keat.tasks.node_label import End
+from keat.tasks.kinds import End, TaskKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +50,8 @@ class LabelSource:
 
     def label(self, data: Dataset, end: End) -> Dataset:
         """The dataset with these labels."""
+        from keat.tasks.label_making import label_by_period, label_events_by_file  # brings torch
+
         if self.period is not None:
             weight = None
             if self.weight is not None and data.reading is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,21 +19,12 @@ from keat.disk import look_at, new_folder
 from keat.errors import CacheError, InputError, Notice, unknown_name
 from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
+from keat.tasks.kinds import NEGATIVES, TASKS, End, NegativesName, Protocol, TaskKind
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.negatives import sample_negatives
-from keat.tasks.node_label import End, NodeLabel
-from keat.tasks.node_property import NodeProperty, Protocol
+from keat.tasks.node_label import NodeLabel
+from keat.tasks.node_property import NodeProperty
 from keat.tasks.pair_negatives import pair_negatives
-
-TaskKind = Literal["link-ranking", "link-classification", "node-property", "node-label"]
-TASKS: tuple[TaskKind, ...] = get_args(TaskKind)
-RankingNegatives = Literal["all", "hist-rnd", "random", "official"]
-PairNegatives = Literal["random", "historical", "inductive"]
-NegativesName = RankingNegatives | PairNegatives
-NEGATIVES: dict[str, tuple[str, ...]] = {
-    "link-ranking": get_args(RankingNegatives),
-    "link-classification": get_args(PairNegatives),
-}
 
 AnyTask = LinkRanking | LinkClassification | NodeProperty | NodeLabel
 

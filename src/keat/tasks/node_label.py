@@ -6,7 +6,6 @@ A label belongs to an event and so to a node at a time. It is 1, 0, or -1 where 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +14,10 @@ import torch
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.models.node_head import EventQueries
+from keat.tasks.kinds import ENDS, End
 from keat.tasks.metrics import ap_and_auc
 from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Step, refresh_steps, steps_by_time
 
-End = Literal["src", "dst"]
-ENDS: tuple[End, ...] = get_args(End)
 
 
 class NodeLabel:

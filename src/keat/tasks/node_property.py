@@ -15,8 +15,6 @@ from keat.models.contract import NodeQueries
 from keat.tasks.metrics import ndcg
 from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Reveal, starts_of_runs
 
-Protocol = Literal["strict", "legacy"]
-PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
 SCORES_AT_ONCE = 1 << 22  # a budget for nodes × classes: 16 MiB of float32
 NODES_AT_ONCE = 1 << 13  # and for nodes, which a model may embed all at once
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 from keat.datasets.loading import Dataset
 from keat.errors import InputError, unknown_name
-from keat.tasks.making import AnyTask, NegativesName, TaskKind, make_task
-from keat.tasks.node_label import ENDS, End
-from keat.tasks.node_property import Protocol
+from keat.tasks.kinds import ENDS, PROTOCOLS, End, NegativesName, Protocol, TaskKind
+
+if TYPE_CHECKING:
+    from keat.tasks.making import AnyTask
 
 Kind = TaskKind | Literal["graph-label"]
 SAMPLE_SEED = 0  # one sample for all models
@@ -34,7 +35,7 @@ class TaskSpec:
 
     def __post_init__(self) -> None:
         for what, name, known in (
-            ("protocol", self.protocol, get_args(Protocol)),
+            ("protocol", self.protocol, PROTOCOLS),
             ("end of an event", self.labelled, ENDS),
         ):
             if name not in known:
@@ -46,6 +47,8 @@ class TaskSpec:
 
     def make(self, data: Dataset, split: Split, *, trust_pickle: bool = False) -> AnyTask:
         """The task of a split, or of a sample of it."""
+        from keat.tasks.making import make_task  # brings torch
+
         task = make_task(
             data,
             split,
