@@ -36,7 +36,7 @@ from keat.models.gearsage import (
     SubgraphSampler,
     build_graph,
 )
-from keat.models.settings import check_each, check_range, check_seed
+from keat.models.settings import MOST, check_each, check_range, check_seed, setting
 from keat.training.checkpoint import RunFolder, load_best
 from keat.training.description import config_of, read_description
 from keat.training.epochs import standing
@@ -49,16 +49,16 @@ Part = Literal["train", "valid", "test"]
 class GEARSageFit:
     """How to train. The defaults are GEARSage's own."""
 
-    epochs: int = 500
-    patience: int = 500  # epochs without a better validation AUC before stopping
-    lr: float = 1e-2
-    clip: float = 2.0  # of the gradient's norm
-    seed: int = 42
-    validate_every: int = 1  # epochs; the last epoch is always validated
+    epochs: int = setting(500, "Epochs, at most.")
+    patience: int = setting(500, "Epochs without a better validation metric before stopping.")
+    lr: float = setting(1e-2, "Learning rate of Adam.")
+    clip: float = setting(2.0, "Largest norm of the gradient.")
+    seed: int = setting(42, "Of all that is random: parameters, dropout and what is drawn.")
+    validate_every: int = setting(1, "Epochs from one validation to the next; the last is always validated.")
 
     def __post_init__(self) -> None:
         check_each(self)
-        check_range(self, 1, None, "epochs", "patience", "validate_every")
+        check_range(self, 1, MOST, "epochs", "patience", "validate_every")
         check_range(self, 0, None, "lr")
         check_range(self, 0, None, "clip", open_below=True)
         check_seed(self.seed)
@@ -254,5 +254,5 @@ def _step(
     nn.utils.clip_grad_norm_(model.parameters(), config.clip)
     optimizer.step()
     if not math.isfinite(loss.item()):
-        raise KeatError(f"The loss became {loss.item()} in epoch {epoch}; lower --lr.")
+        raise KeatError(f"The loss became {loss.item()} in epoch {epoch}; lower lr.")
     return loss.item()

@@ -57,7 +57,7 @@ def node_lessons(task: NodeTask, data: Dataset, batch_size: int) -> Lessons:
 def _load_encoder(encoder: LearnedLinkModel, config: Any, run: Path) -> None:
     there = read_description(run)
     if "head" in there:
-        raise InputError(f"{run} was trained for a node task; --encoder needs a run of links.")
+        raise InputError(f"{run} was trained for a node task; an encoder is a run of links.")
     if there["config"] != asdict(config):
         different = sorted(key for key, value in asdict(config).items() if there["config"].get(key) != value)
         raise InputError(
