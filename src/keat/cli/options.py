@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import wraps
 from pathlib import Path
@@ -83,11 +83,23 @@ def reads_events(
 
         signature = inspect.signature(command, eval_str=True)
         own = [each for each in signature.parameters.values() if each.name != "reading"]
-        reading_command.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-        reading_command.__annotations__ = {each.name: each.annotation for each in (*own, *options)}
-        return reading_command
+        return with_parameters(reading_command, [*own, *options])
 
     return decorate
+
+
+def with_parameters(
+    command: Callable[..., None], parameters: Sequence[inspect.Parameter]
+) -> Callable[..., None]:
+    """The same command; Typer makes its options and arguments of these parameters."""
+
+    @wraps(command)
+    def same_command(**given: Any) -> None:
+        command(**given)
+
+    same_command.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
+    same_command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return same_command
 
 
 def reading_of(said: Mapping[str, Any]) -> Reading:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from keat.cli import whole_graph
 from keat.cli.console import err, out, print_json, print_line
@@ -30,30 +32,13 @@ from keat.cli.options import (
 )
 from keat.cli.training_bar import TrainingBar
 from keat.cli.training_options import (
-    BatchSize,
-    Bf16,
-    Clip,
-    Cooccurrence,
     Counts,
-    Delta,
     Device,
     Encoder,
-    Epochs,
-    Historical,
-    Kernel,
-    LearningRate,
-    Loss,
-    Messages,
-    Modulate,
-    PairTerm,
-    Patience,
-    Recipe,
-    Seed,
-    Settings,
     Threads,
-    TimeEncoder,
-    TrainNegatives,
-    Width,
+    command_for,
+    model_among,
+    takes_settings,
 )
 from keat.disk import safe_name
 from keat.errors import InputError
@@ -62,23 +47,18 @@ from keat.events import Reading, humanize
 MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…; keat-rank; gearsage, keat-gearsage."
 
 
+@takes_settings
 @reads_events()
 def train_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=MODELS)],
     dataset: DatasetArgument,
+    *,
     folder: Annotated[
         Path | None, typer.Option("--out", help="Where the run goes; by default runs/MODEL-DATASET-SEED.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run that is there.")] = False,
-    kernel: Kernel = None,
-    width: Width = None,
-    delta: Delta = None,
-    time_encoder: TimeEncoder = None,
-    modulate: Modulate = None,
-    settings: Settings = None,
-    messages: Messages = None,
-    pair_term: PairTerm = None,
-    cooccurrence: Cooccurrence = None,
+    settings: Mapping[str, object],
+    fitting: Mapping[str, object],
     task: TaskOption = None,
     period: Period = None,
     weight: Weight = None,
@@ -90,24 +70,15 @@ def train_command(
     encoder: Encoder = None,
     counts: Counts = True,
     eval_sample: EvalSample = None,
-    loss: Loss = None,
-    train_negatives: TrainNegatives = None,
-    historical: Historical = None,
-    recipe: Recipe = None,
-    epochs: Epochs = None,
-    patience: Patience = None,
-    batch_size: BatchSize = None,
-    lr: LearningRate = None,
-    clip: Clip = None,
-    seed: Seed = 1,
     threads: Threads = None,
     device: Device = "cpu",
-    bf16: Bf16 = False,
     json: Json = False,
-    *,
     reading: Reading,
 ) -> None:
-    """Train a model, keep the best epoch by validation, and score the test split."""
+    """Train a model, keep the best epoch by validation, and score the test split.
+
+    What can be chosen depends on the model: keat train MODEL --help shows its own options with its defaults.
+    """
     from keat.calibration.fitting import judge_of
     from keat.cli.reporting import train_report
     from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
@@ -122,7 +93,6 @@ def train_command(
         configuration,
         evaluate_run,
         set_threads,
-        settings_of,
         train_run,
     )
     from keat.training.tensorboard import tensorboard_watchers
@@ -131,54 +101,31 @@ def train_command(
     set_threads(threads)
     _require_device(device)
     if model in whole_graph.NAMES:
-        chosen = {"kernel": kernel, "width": width, "delta": delta}
-        fit_chosen = {"epochs": epochs, "patience": patience, "lr": lr, "clip": clip, "seed": seed}
-        with TrainingBar(epochs or 500, "auc") as bar:
-            whole_graph.train_whole_graph(
-                model,
-                dataset,
-                folder,
-                resume=resume,
-                settings=_given(chosen),
-                fitting=_given(fit_chosen),
-                device=device,
-                watcher=bar,
-                json=json,
-            )
+        whole_graph.train_whole_graph(
+            model,
+            dataset,
+            folder,
+            resume=resume,
+            settings=settings,
+            fitting=fitting,
+            device=device,
+            json=json,
+        )
         return
-    config = configuration(
-        model,
-        kernel=kernel,
-        width=width,
-        delta=delta,
-        time_encoder=time_encoder,
-        modulate=modulate,
-        messages=messages,
-        pair_term=pair_term,
-        cooccurrence=cooccurrence,
-        **settings_of(model, settings or []),
-    )
+    config = configuration(model, **settings)
     labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
     task = labels.task(task, reading.label)
     data = labels.apply(open_dataset(dataset, labels.reading(reading)))
     if reading.node_features is not None:
         config = with_node_features(model, config, data.stream)
+    seed = fitting.get("seed", usual_fit(model).seed)
+    assert isinstance(seed, int)
     validation = task_of(data, "val", task, labels, eval_sample, seed)
     about_nodes = validation.kind in ("node-property", "node-label")
     if encoder is not None and not about_nodes:
         raise InputError("--encoder is for node tasks; give --task node-label or node-property.")
-    chosen = {
-        "epochs": epochs,
-        "patience": patience,
-        "batch_size": batch_size,
-        "lr": lr,
-        "clip": clip,
-        "recipe": recipe,
-        "loss": loss,
-        "negatives": train_negatives,
-        "historical": historical,
-    }
-    fitting = replace(usual_fit(model, validation.kind), **_given(chosen), bf16=bf16, seed=seed)
+    fit: Any = usual_fit(model, validation.kind)
+    fit = replace(fit, **fitting)
     folder = folder or Path("runs") / f"{model}-{safe_name(data.name)}-{seed}"
     kept_number(folder)  # before the work: what was seen is damaged, or can be replaced
     sigma = data.sigma()
@@ -186,14 +133,14 @@ def train_command(
         f"σ = {sigma:,.1f} {data.stream.unit} ({humanize(sigma, data.stream.unit)}), from the training split"
     )
     try:
-        with TrainingBar(fitting.epochs, validation.headline) as bar:
+        with TrainingBar(fit.epochs, validation.headline) as bar:
             watchers = [bar, *tensorboard_watchers(folder / "tensorboard")]
             reports = train_run(
                 model,
                 data,
                 folder,
                 config,
-                fitting,
+                fit,
                 task=validation,
                 resume=resume,
                 device=device,
@@ -232,6 +179,15 @@ def train_command(
         _print_result(result, validation.headline, len(asked))
 
 
+class TrainCommand(TyperCommand):
+    """`keat train` with the options of the model that is named. They are made when the verb is called, since
+    what they are made of brings torch, for which no other verb's help should wait."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        command = command_for(train_command, model_among(args))
+        return command.make_context(info_name, args, parent, **extra)
+
+
 def _print_result(result: dict[str, Any], headline: str, asked: int) -> None:
     """The kept epoch, its metrics, how sure they are, and the heuristics beside it."""
     print_line(f"best epoch {result['epoch']} by validation {headline}; kept in {result['run']}")
@@ -253,10 +209,6 @@ def _print_result(result: dict[str, Any], headline: str, asked: int) -> None:
         told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
         out.print(f"  test of {name}, beside it: {told}")
     print_line(f"The report: {result['report']}")
-
-
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
 
 
 def _require_device(device: str) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from keat.cli.console import err, out, print_json, print_line, print_table
+from keat.cli.training_bar import TrainingBar
 from keat.disk import safe_name
 
-if TYPE_CHECKING:
-    from keat.training.fit import Watcher
-
 NAMES = ("gearsage", "keat-gearsage")
+OPTIONS = ("model", "dataset", "folder", "resume", "threads", "device", "json")  # besides their settings
 
 
 def train_whole_graph(
@@ -23,10 +23,9 @@ def train_whole_graph(
     folder: Path | None,
     *,
     resume: bool,
-    settings: dict[str, Any],  # of the model, where given
-    fitting: dict[str, Any],  # of the training, where given
+    settings: Mapping[str, object],  # of the model, where given
+    fitting: Mapping[str, object],  # of the training, where given
     device: str,
-    watcher: Watcher,
     json: bool,
 ) -> None:
     """Train on the labelled training nodes, keep the epoch with the best validation AUC, score the test."""
@@ -47,13 +46,15 @@ def train_whole_graph(
     data = open_labelled_graph(source)
     labelled_nodes(data, "test")  # which are scored at the end
     config = gearsage_configuration(model, **settings)
-    fit = replace(GEARSageFit(), **fitting)
+    fit: Any = GEARSageFit()
+    fit = replace(fit, **fitting)
     graph = build_graph(data.stream, data.y, config.delta)
     folder = folder or Path("runs") / f"{model}-{safe_name(Path(source).stem)}-{fit.seed}"
     try:
-        reports = train_gearsage(
-            model, data, folder, config, fit, resume=resume, device=device, watchers=[watcher], graph=graph
-        )
+        with TrainingBar(fit.epochs, "auc") as bar:
+            reports = train_gearsage(
+                model, data, folder, config, fit, resume=resume, device=device, watchers=[bar], graph=graph
+            )
     except KeyboardInterrupt:
         print_line(
             f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.", err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -45,28 +45,8 @@ def configuration(name: str, **changes: Any) -> Any:
     given = {key: value for key, value in changes.items() if value is not None}
     for key in given:
         if not hasattr(config, key):
-            raise InputError(f"{name} has no --{key.replace('_', '-')}; leave it out.")
+            raise InputError(f"{name} has no setting '{key}'; leave it out.")
     return replace(config, **given)
-
-
-def settings_of(name: str, given: Sequence[str]) -> dict[str, Any]:
-    """Settings typed as NAME=VALUE, each with the type its default has."""
-    if name not in ARCHITECTURES:
-        raise unknown_name("trainable model", name, ARCHITECTURES)
-    config, found = ARCHITECTURES[name].config, {}
-    known = {setting.name: getattr(config, setting.name) for setting in fields(config)}
-    for item in given:
-        key, equals, text = item.partition("=")
-        if not equals:
-            raise InputError(f"--set wants NAME=VALUE, not '{item}'.")
-        if key not in known:
-            raise unknown_name(f"setting of {name}", key, known)
-        kind = type(known[key])
-        try:
-            found[key] = {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
-        except (ValueError, KeyError):
-            raise InputError(f"{key} is a {kind.__name__}, and '{text}' is not one.") from None
-    return found
 
 
 def train_run(
@@ -205,7 +185,7 @@ def _enough_memory() -> Iterator[None]:
             raise
         raise KeatError(
             "There is not enough memory for a model of this size; choose smaller settings or a smaller "
-            "--batch-size."
+            "batch_size."
         ) from error
 
 
