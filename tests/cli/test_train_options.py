@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import Field, asdict, dataclass, fields
+from dataclasses import Field, asdict, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
-import typer
 from command import ORDERS, assert_fails, keat, write_orders
-from typer.testing import CliRunner
 
-from keat.cli.generated_options import given_settings, kinds_of, options_of, read_settings
-from keat.cli.options import with_parameters
+from keat.cli.generated_options import (
+    kinds_of,
+    offered,
+)
 from keat.cli.training import MODELS, train_command
 from keat.cli.training_options import command_for, trainable
-from keat.errors import InputError, UnknownNameError
-from keat.models.settings import setting
+from keat.cli.whole_graph import NAMES
 from keat.models.tgn import TGNConfig
 from keat.training import bfloat16
 from keat.training.description import read_description
 from keat.training.fit import FitConfig
-from keat.training.runs import configuration
 
 
 def test_the_help_names_every_model() -> None:
@@ -54,7 +52,7 @@ def shown_options(*words: str) -> dict[str, str]:
 def test_every_setting_of_a_model_is_an_option_with_help_and_its_default(model: str) -> None:
     shown, chosen = shown_options(model), trainable()[model]
     for settings in (chosen.config, chosen.fit):
-        for each in fields(settings):
+        for each in offered(settings, of_graph=model in NAMES):
             option, default = option_of(each), getattr(settings, each.name)
             if default is True:
                 option = f"--no-{option.removeprefix('--')}"
@@ -70,7 +68,11 @@ def test_every_setting_of_a_model_is_an_option_with_help_and_its_default(model: 
 @pytest.mark.parametrize("model", MODELS_BY_NAME)
 def test_the_help_of_a_model_has_no_settings_of_others(model: str) -> None:
     chosen = trainable()[model]
-    own = {option_of(each) for settings in (chosen.config, chosen.fit) for each in fields(settings)}
+    own = {
+        option_of(each)
+        for settings in (chosen.config, chosen.fit)
+        for each in offered(settings, of_graph=model in NAMES)
+    }
     generated = {
         option_of(each)
         for other in trainable().values()
@@ -119,60 +121,6 @@ def test_every_choice_is_in_the_help() -> None:
             for each in fields(settings):
                 for choice in get_args(hints[each.name]) if get_origin(hints[each.name]) is Literal else ():
                     assert re.search(rf"\b{choice}\b", each.metadata["help"]), (settings, each.name)
-
-
-@dataclass(frozen=True)
-class Toy:
-    size: int = setting(3, "How large.")
-    depth: int = setting(2, "How deep.", option="toy-depth")
-    odd: bool = setting(False, "Whether odd.")
-    even: bool = setting(True, "Whether even.")
-    most: float | None = setting(None, "At most.")
-
-
-def test_a_field_is_an_option_without_more() -> None:
-    asked: dict[str, object] = {}
-
-    def command(**given: object) -> None:
-        asked.update(given)
-
-    app = typer.Typer(add_completion=False)
-    app.command()(with_parameters(command, [*options_of(Toy(), "toy_", "Toys").values()]))
-    run = CliRunner().invoke(app, ["--size", "4", "--toy-depth", "5", "--odd", "--no-even", "--most", "1"])
-    assert run.exit_code == 0, run.output
-    typed = {name: value for name, value in asked.items() if value is not False}
-    changes = given_settings(typed, "toy_")
-    assert changes == {"size": 4, "depth": 5, "odd": True, "even": False, "most": 1.0}
-    shown = CliRunner().invoke(app, ["--help"]).output
-    assert re.search(r"--size +<?\w+>? +How large\. \[default: 3\]", shown)
-    assert "--no-even" in shown
-    assert "--no-odd" not in shown
-
-
-def test_settings_have_the_type_of_their_field() -> None:
-    assert read_settings(
-        "tgn", TGNConfig(), ["neighbors=20", "dropout=0.5", "shared_edge_weights=false"]
-    ) == {
-        "neighbors": 20,
-        "dropout": 0.5,
-        "shared_edge_weights": False,
-    }
-
-
-@pytest.mark.parametrize(
-    ("item", "message"),
-    [("neighbors", "NAME=VALUE"), ("neighbors=many", "is not one"), ("shared_edge_weights=2", "is not one")],
-)
-def test_settings_that_are_not(item: str, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        read_settings("tgn", TGNConfig(), [item])
-
-
-def test_settings_a_model_does_not_have() -> None:
-    with pytest.raises(UnknownNameError, match="neighbors"):
-        read_settings("tgn", TGNConfig(), ["neighbours=3"])
-    with pytest.raises(InputError, match="graphmixer has no setting 'delta'"):
-        configuration("graphmixer", delta="query")
 
 
 REFUSED = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import Field, fields
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -19,12 +19,19 @@ OFF = "__off"  # how the parameter of an option ends that says no to its setting
 Options = dict[str, inspect.Parameter]  # what Typer reads, by the parameter's name
 
 
-def options_of(settings: Any, prefix: str, panel: str, of_nodes: Any = None) -> Options:
+def offered(settings: Any, *, of_graph: bool = False) -> list[Field[Any]]:
+    """The fields of a dataclass that are options of a model: of one of whole graphs, not all."""
+    return [each for each in fields(settings) if not (of_graph and each.metadata.get("of_streams"))]
+
+
+def options_of(
+    settings: Any, prefix: str, panel: str, *, of_nodes: Any = None, of_graph: bool = False
+) -> Options:
     """An option for each field of a dataclass, with its values as defaults. ``of_nodes`` holds what they are
     for node tasks. Names of parameters begin with ``prefix``, which tells them from the command's own."""
     found: Options = {}
     kinds = kinds_of(settings)
-    for each in fields(settings):
+    for each in offered(settings, of_graph=of_graph):
         default, shown = getattr(settings, each.name), None
         if of_nodes is not None and getattr(of_nodes, each.name) != default:
             shown = f"{default}; node tasks {getattr(of_nodes, each.name)}"
@@ -32,12 +39,12 @@ def options_of(settings: Any, prefix: str, panel: str, of_nodes: Any = None) -> 
     return found
 
 
-def union_of(models: Mapping[str, Any], prefix: str, panel: str) -> Options:
+def union_of(models: Mapping[str, Any], prefix: str, panel: str, of_graphs: Collection[str] = ()) -> Options:
     """An option for each field that the settings of any model have, with the models that have it where not
-    all do, and with a default where all have the same."""
+    all do, and with a default where all have the same. ``of_graphs`` are the models of whole graphs."""
     having: dict[str, dict[str, Field[Any]]] = {}
     for model, settings in models.items():
-        for each in fields(settings):
+        for each in offered(settings, of_graph=model in of_graphs):
             having.setdefault(each.name, {})[model] = each
     found: Options = {}
     for name, by_model in having.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache, wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +19,7 @@ from keat.cli.generated_options import (
     field_of,
     given_settings,
     hidden,
+    offered,
     options_of,
     read_settings,
     union_of,
@@ -143,15 +144,15 @@ def model_among(words: Sequence[str]) -> str | None:
 
 def _options(model: str | None) -> tuple[Options, Options]:
     """Those of the model, and of the training. Those of others can be typed, too, to be refused."""
-    of_model = union_of({name: each.config for name, each in trainable().items()}, OF_MODEL, _MODEL)
-    of_fit = union_of({name: each.fit for name, each in trainable().items()}, OF_FIT, _FIT)
+    graphs = whole_graph.NAMES
+    of_model = union_of({name: each.config for name, each in trainable().items()}, OF_MODEL, _MODEL, graphs)
+    of_fit = union_of({name: each.fit for name, each in trainable().items()}, OF_FIT, _FIT, graphs)
     if model is None:
         return of_model, of_fit
-    chosen = trainable()[model]
-    return (
-        _with_hidden(options_of(chosen.config, OF_MODEL, _MODEL), of_model),
-        _with_hidden(options_of(chosen.fit, OF_FIT, _FIT, chosen.fit_of_nodes), of_fit),
-    )
+    chosen, of_graph, of_nodes = trainable()[model], model in graphs, trainable()[model].fit_of_nodes
+    own = options_of(chosen.config, OF_MODEL, _MODEL, of_graph=of_graph)
+    own_fit = options_of(chosen.fit, OF_FIT, _FIT, of_nodes=of_nodes, of_graph=of_graph)
+    return _with_hidden(own, of_model), _with_hidden(own_fit, of_fit)
 
 
 def _with_hidden(own: Options, every: Options) -> Options:
@@ -160,10 +161,11 @@ def _with_hidden(own: Options, every: Options) -> Options:
 
 def _takes(model: str, option: str) -> bool:
     """Whether a model has any use for an option, by the name of its parameter."""
+    of_graph = model in whole_graph.NAMES
     for prefix, settings in ((OF_MODEL, trainable()[model].config), (OF_FIT, trainable()[model].fit)):
         if option.startswith(prefix):
-            return field_of(option, prefix) in {each.name for each in fields(settings)}
-    return model not in whole_graph.NAMES or option in (*whole_graph.OPTIONS, SET.name)
+            return field_of(option, prefix) in {each.name for each in offered(settings, of_graph=of_graph)}
+    return not of_graph or option in (*whole_graph.OPTIONS, SET.name)
 
 
 def _was_typed(context: typer.Context, name: str) -> bool:

@@ -20,11 +20,12 @@ _KINDS: dict[type, tuple[type, ...]] = {int: (int,), float: (float, int), str: (
 _TOLD = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
-def setting(default: object, about: str, *, option: str | None = None) -> Any:
+def setting(default: object, about: str, *, option: str | None = None, of_streams: bool = False) -> Any:
     """A field of a dataclass of settings: its default, and what it means, in a sentence. ``option`` is the
-    name of the command's option where it is not that of the field. (The type is that of the annotation.)"""
-    metadata = {"help": about} if option is None else {"help": about, "option": option}
-    return field(default=default, metadata=metadata)
+    name of the command's option where it is not that of the field; one ``of_streams`` says nothing to models
+    of whole graphs. (The type is that of the annotation.)"""
+    said = {"help": about, "option": option, "of_streams": of_streams}
+    return field(default=default, metadata={key: value for key, value in said.items() if value})
 
 
 def check_each(settings: Any) -> None:

@@ -37,17 +37,22 @@ class FitConfig:
 
     epochs: int = setting(30, "Epochs, at most.")
     patience: int = setting(5, "Epochs without a better validation metric before stopping.")
-    batch_size: int = setting(200, "Events between two updates.")
+    batch_size: int = setting(200, "Events between two updates.", of_streams=True)
     lr: float = setting(1e-4, "Learning rate of Adam.")
     clip: float | None = setting(None, "Largest norm of the gradient.")
-    recipe: Recipe = setting("sound", "sound, or tgb-parity with its second sigmoid.")
+    recipe: Recipe = setting("sound", "sound, or tgb-parity with its second sigmoid.", of_streams=True)
     loss: LinkLoss = setting(
         "pairwise",
         "pairwise (binary cross-entropy) or listwise (softmax over a positive and its negatives).",
+        of_streams=True,
     )
-    negatives: int = setting(1, "Negatives a positive is taught against.", option="train-negatives")
-    historical: float = setting(0.0, "Share of them that are earlier destinations of the source.")
-    bf16: bool = setting(False, "Train in bfloat16; scores stay float32.")
+    negatives: int = setting(
+        1, "Negatives a positive is taught against.", option="train-negatives", of_streams=True
+    )
+    historical: float = setting(
+        0.0, "Share of them that are earlier destinations of the source.", of_streams=True
+    )
+    bf16: bool = setting(False, "Train in bfloat16; scores stay float32.", of_streams=True)
     seed: int = setting(1, "Of all that is random: parameters, dropout and what is drawn.")
     tolerance: float = setting(1e-6, "Relative improvement of the validation metric that counts.")
     validate_every: int = setting(1, "Epochs from one validation to the next; the last is always validated.")
