@@ -208,7 +208,7 @@ def test_what_does_not_go() -> None:
         assemble(replace(TGN_SMALL, pair_term="kernal"), 3, 0, 1.0, PLAIN)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="leave it out"):
         add_head(with_pair_term(TGN_SMALL, make_stream()), NodeHead, 3)
-    with pytest.raises(InputError, match="graphmixer has no --pair-term"):
+    with pytest.raises(InputError, match="graphmixer has no setting 'pair_term'"):
         configuration("graphmixer", pair_term="kernel")
 
 

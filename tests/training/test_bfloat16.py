@@ -63,7 +63,7 @@ def test_a_device_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(bfloat16, "trouble_of_trial", trial)
     for _ in range(2):
-        with pytest.raises(InputError, match=r"bfloat16 \(RuntimeError: could .*\); leave --bf16 out"):
+        with pytest.raises(InputError, match=r"bfloat16 \(RuntimeError: could .*\); leave bf16 out"):
             require_bfloat16("cpu")
     assert len(commands) == 1
     assert commands[0][-2:] == ["cpu", str(bfloat16.TRIAL_SECONDS)]

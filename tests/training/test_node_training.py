@@ -199,7 +199,7 @@ def test_a_frozen_encoder_stays_as_it_was(payments: Dataset, tmp_path: Path) -> 
     assert not model.train().encoder.training
     with pytest.raises(InputError, match="another model \\(different messages\\)"):
         train_run("keat-tgn", payments, tmp_path / "no", SMALL, once, task=task, encoder=tmp_path / "links")
-    with pytest.raises(InputError, match="--encoder needs a run of links"):
+    with pytest.raises(InputError, match="an encoder is a run of links"):
         train_run("keat-tgn", payments, tmp_path / "no", PLAIN, once, task=task, encoder=tmp_path / "run")
 
 

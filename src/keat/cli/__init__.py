@@ -33,7 +33,7 @@ app = typer.Typer(
     epilog="DATASET is a name (see: keat data list) or a path to a CSV, Parquet or Arrow file. "
     "Add --debug to any command for a traceback.",
 )
-app.command("train")(training.train_command)
+app.command("train", cls=training.TrainCommand)(training.train_command)
 app.command("update")(updating.update_command)
 app.command("predict")(predicting.predict_command)
 app.command("explain")(explaining.explain_command)

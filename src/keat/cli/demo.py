@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from keat.cli.console import err, print_json, print_line
 from keat.cli.evaluating import show_results
 from keat.cli.options import Json, at_least
-from keat.cli.training_bar import TrainingBar
 from keat.disk import require_folder
 from keat.errors import MissingExtraError, Notice
 
-TRAINED: dict[str, dict[str, Any]] = {  # rates above the default: a demo has five epochs, not fifty
+TRAINED: dict[str, dict[str, float]] = {  # what a few short epochs want; the rest is usual
     "tgn": {"lr": 1e-3},
     "keat-tgn": {"lr": 1e-3},
-    "keat-rank": {"lr": 1.5e-3, "loss": "listwise", "negatives": 50, "patience": 1, "tolerance": 0.01},
+    "keat-rank": {"patience": 1, "tolerance": 0.01},
 }
 
 
@@ -38,32 +38,27 @@ def demo_command(
     A second run finds the trained models in the folder and only scores them.
     """
     require_folder(folder)  # before the work, not after it
-    from keat.cli.reporting import demo_report
+    from keat.cli.demo_report import demo_report
     from keat.cli.running import evaluate_by_name, heuristics_for  # brings torch: not for --help
     from keat.datasets.loading import Dataset
     from keat.datasets.payments import simulate_payments
-    from keat.models.registry import ARCHITECTURES
     from keat.report.plots import overview
+    from keat.runs.training import train
     from keat.tasks.making import make_task
-    from keat.training.fit import FitConfig
-    from keat.training.runs import train_run
 
     err.print(f"Simulating {events:,} card payments (seed {seed}) …")
     data = Dataset(simulate_payments(events, seed=seed))
     task = make_task(data)
-    models = {name: name for name in heuristics_for(task)}
+    models, runs = {name: name for name in heuristics_for(task)}, {}
     for name, how in TRAINED.items():
-        run = folder / f"{name}-{events}-{seed}"
+        folder_of_run = folder / f"{name}-{events}-{seed}"
         err.print(f"Training {name} …")
-        with TrainingBar(epochs) as bar:
-            fitting = FitConfig(epochs=epochs, seed=seed, **how)
-            config = ARCHITECTURES[name].config
-            train_run(name, data, run, config, fitting, resume=True, watchers=[bar])
-        models[name] = str(run)
+        runs[name] = train(name, data, out=folder_of_run, epochs=epochs, seed=seed, resume=True, **how)
+        models[name] = str(folder_of_run)
     results = []
     for refresh in (200, 1):
         found = [
-            evaluate_by_name(model, data, task, "test", refresh) | {"model": name}
+            replace(evaluate_by_name(model, data, task, "test", refresh)[0], model=name)
             for name, model in models.items()
         ]
         results += found
@@ -75,11 +70,10 @@ def demo_command(
     except MissingExtraError as error:  # the numbers are worth having without it
         warnings.warn(str(error), Notice, stacklevel=1)
         picture = None
-    runs = {name: Path(model) for name, model in models.items() if name in TRAINED}
     report = demo_report(data, results, runs, folder / "report.html")
     if json:
         files = {"picture": picture and str(picture), "report": str(report)}
-        print_json({"dataset": data.name, "results": results, **files})
+        print_json({"dataset": data.name, "results": [r.to_json() for r in results], **files})
         return
     if picture is not None:
         print_line(f"The picture: {picture}")

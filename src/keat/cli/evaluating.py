@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keat.cli import whole_graph
-from keat.cli.console import print_json, print_table
-from keat.cli.node_options import (
-    Labelled,
-    LabelOptions,
-    NodeLabelFile,
-    Period,
-    Positive,
-    ProtocolOption,
-    TaskOption,
-    Undirected,
-    Weight,
-    options_of_run,
-)
+from keat.cli.console import print_json, print_line, print_table
 from keat.cli.options import (
     DatasetArgument,
     EvalSample,
     Json,
+    TaskOption,
+    asks_of_nodes,
     at_least,
     open_dataset,
     reads_events,
 )
 from keat.events import Reading
+from keat.tasks.label_source import LabelSource
+from keat.tasks.task_spec import TaskSpec
 
 if TYPE_CHECKING:
-    from keat.report.tables import Table
+    from collections.abc import Sequence
 
-HEURISTICS = "heuristics"
+    from keat.report.results import Result
+
 LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;
 NODES = "persistent-forecast, moving-average"  # asking the registry would bring torch, too slow for --help
 LABELS = "counts"
 
 
 @reads_events()
+@asks_of_nodes
 def evaluate_command(
     model: Annotated[
         str,
         typer.Argument(
             metavar="MODEL",
-            help=f"The folder of a run (keat train); '{HEURISTICS}' for all side by side; or one of {LINKS}; "
+            help=f"The folder of a run (keat train); 'heuristics' for all side by side; or one of {LINKS}; "
             f"for node properties {NODES}; for labels of events {LABELS}.",
         ),
     ],
     dataset: DatasetArgument,
+    *,
     split: Annotated[str, typer.Option(help="Which part to score: val or test.")] = "test",
     refresh: Annotated[
         int,
@@ -60,13 +56,8 @@ def evaluate_command(
         ),
     ] = 200,
     task: TaskOption = None,
-    period: Period = None,
-    weight: Weight = None,
-    undirected: Undirected = False,
-    protocol: ProtocolOption = "strict",
-    node_labels: NodeLabelFile = None,
-    positive: Positive = 1.0,
-    labelled: Labelled = "src",
+    labels: LabelSource,
+    asked: TaskSpec,
     negatives: Annotated[
         str | None,
         typer.Option(
@@ -88,8 +79,14 @@ def evaluate_command(
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Open the official negatives, which TGB ships as a pickle.")
     ] = False,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            help="Also write every event of the split with its score or rank, the most telling first, to this "
+            "CSV or Parquet file."
+        ),
+    ] = None,
     json: Json = False,
-    *,
     reading: Reading,
 ) -> None:
     """Score a split of a dataset and print the metrics.
@@ -99,101 +96,54 @@ def evaluate_command(
     if split not in ("val", "test"):
         raise typer.BadParameter(f"'{split}' is not a split to score; use val or test.", param_hint="--split")
     from keat.cli.running import (  # brings torch: not for --help
+        HEURISTICS,
         evaluate_by_name,
         heuristics_for,
         require_known,
-        run_description,
-        task_of,
+        run_file,
     )
+    from keat.datasets.labelled_graph import open_labelled_graph
+    from keat.runs.answer import require_table_file
+    from keat.runs.queue import scored_events
+    from keat.tasks.graph_label import GraphLabel
 
     require_known(model)  # before a download, not after it
-    if run_description(model).get("model") in whole_graph.NAMES:
-        whole_graph.evaluate_whole_graph(model, dataset, split, json)
-        return
-    labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
-    description = run_description(model)
-    labels = options_of_run(labels, description)
-    if task is None and "head" in description:
-        task = description["task"]["kind"]
-    task = labels.task(task, reading.label)
-    data = labels.apply(open_dataset(dataset, labels.reading(reading)))
-    job = task_of(
-        data,
-        split,  # type: ignore[arg-type]
-        task,
-        labels,
-        eval_sample,
-        seed,
-        negatives=negatives,
-        number=num_negatives,
-        seed=seed,
-        trust_pickle=trust_pickle,
-    )
-    names = heuristics_for(job) if model == HEURISTICS else [model]
-    results = [evaluate_by_name(name, data, job, split, refresh) | {"seed": seed} for name in names]
-    if json:
-        print_json({"dataset": data.name, "results": results} if model == HEURISTICS else results[0])
+    if scores is not None:
+        require_table_file(scores)
+        if model == HEURISTICS:
+            raise typer.BadParameter("Scores are those of one model; name it.", param_hint="--scores")
+    file = run_file(model)
+    if file is not None and file.spec.is_of_graph:
+        data = open_labelled_graph(dataset)
+        job = GraphLabel(data, split)  # type: ignore[arg-type]
     else:
-        show_results(results)
+        kind = task
+        if file is not None and file.spec.task.is_of_nodes:  # its own labels, unless others are asked for
+            kind = kind or file.spec.task.kind
+            if (labels, asked) == (LabelSource(), TaskSpec()):
+                labels, asked = file.spec.source.labels, file.spec.task
+        kind = kind or labels.task or ("node-label" if reading.label is not None else None)
+        how = {"negatives": negatives, "number": num_negatives, "seed": seed}
+        asked = replace(asked, kind=kind, sample=eval_sample, sample_seed=seed, **how)
+        data = labels.label(open_dataset(dataset, labels.reading(reading)), asked.labelled)
+        job = asked.make(data, split, trust_pickle=trust_pickle)  # type: ignore[arg-type]
+    names = heuristics_for(job) if model == HEURISTICS else [model]
+    found = [evaluate_by_name(name, data, job, split, refresh, seed) for name in names]
+    results = [result for result, _ in found]
+    if scores is not None:
+        scored_events(job, data, found[0][1]).write(scores)
+    if json:
+        plain = [result.to_json() for result in results]
+        print_json({"dataset": data.name, "results": plain} if model == HEURISTICS else plain[0])
+        return
+    show_results(results)
+    if scores is not None:
+        print_line(f"The scores: {scores}")
 
 
-def show_results(results: list[dict[str, Any]]) -> None:
+def show_results(results: Sequence[Result]) -> None:
     """Results of one task as a table, best first."""
+    from keat.report.results import results_table
+
     table = results_table(results)
     print_table(table.title, table.columns, table.rows, table.caption)
-
-
-def results_table(results: list[dict[str, Any]]) -> Table:
-    """The same for a report."""
-    from keat.report.tables import Table
-
-    first = results[0]
-    told = (
-        "model",
-        "dataset",
-        "split",
-        "task",
-        "candidates",
-        "negatives",
-        "refresh",
-        "events",
-        "seconds",
-        "seed",
-        "standard_errors",
-        "intervals",
-    )
-    metrics = [key for key in first if key not in told]
-    timed = ["seconds"] if "seconds" in first else []
-    rows = [
-        [r["model"], *(f"{r[metric]:.4f}" for metric in metrics), *(f"{r[name]:.1f}" for name in timed)]
-        for r in sorted(results, key=lambda r: -float(r[metrics[0]]))
-    ]
-    title = f"{first['dataset']}, {first['split']} split: {first['task']}"
-    caption = f"{first['events']:,} targets{_against(first)}{_freshness(first)}."
-    if "standard_errors" in first:
-        largest = max(r["standard_errors"][metrics[0]] for r in results)
-        caption += f" A sample of the split: standard error of {metrics[0]} at most {largest:.4f}."
-    if "intervals" in first:
-        spans = [
-            f"{name} {low:.3f} to {high:.3f} ({r['model']})"
-            for r in results
-            for name, (low, high) in r["intervals"].items()
-        ]
-        caption += f" 95 % by the bootstrap over nodes: {', '.join(spans)}."
-    return Table(title, ["model", *metrics, *timed], rows, caption)
-
-
-def _against(result: dict[str, Any]) -> str:
-    """How many negatives a target was ranked against."""
-    if "negatives" not in result:
-        return ""
-    fewest, most = result["negatives"]["fewest"], result["negatives"]["most"]
-    return f", each against {most:,} negatives" + (f" (some {fewest:,})" if fewest < most else "")
-
-
-def _freshness(result: dict[str, Any]) -> str:
-    """How often the state was refreshed; a whole graph has none."""
-    if "refresh" not in result:
-        return ""
-    often = "at every distinct time" if result["refresh"] == 1 else f"every {result['refresh']} events"
-    return f"; state refreshed {often}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from keat.cli.console import out, print_json, print_line, print_table
-from keat.cli.options import Json, at_least, moment, open_dataset, reads_events
+from keat.cli.options import Json, at_least, open_dataset, reads_events
 from keat.disk import require_folder
 from keat.errors import InputError, MissingExtraError, Notice
 from keat.events import Reading, humanize
@@ -27,14 +27,18 @@ def explain_command(
         str | None,
         typer.Argument(
             metavar="[DATASET]",
-            help="What the run was trained on; without it, a pair is explained as of the end of validation.",
+            help="What the run was trained on; without it, a pair is explained with all the run has seen.",
         ),
     ] = None,
     src: Annotated[str | None, typer.Option("--src", help="Source of a pair.")] = None,
     dst: Annotated[str | None, typer.Option("--dst", help="Destination of a pair.")] = None,
     time: Annotated[
-        int | None,
-        typer.Option("--time", callback=moment, help="When; by default right after the last event."),
+        str | None,
+        typer.Option(
+            "--time",
+            help="When: a date like '2024-05-31 13:45', or a number in the unit of the data; by default right "
+            "after the last event.",
+        ),
     ] = None,
     event: Annotated[
         int | None, typer.Option(callback=at_least(0), help="Or an event: its number in the dataset, from 0.")
@@ -68,11 +72,14 @@ def explain_command(
     from keat.explain.asking import Asker  # brings torch: not for --help
     from keat.explain.replaying import replay as replay_history
     from keat.explain.wording import duration, three_days
+    from keat.runs.explaining import subject_of
+    from keat.runs.moments import parsed
 
     data = None
+    subject = subject_of(run)
     if dataset is not None:
         data = open_dataset(dataset, reading)
-    asker = Asker(run, data)
+    asker = Asker(subject, data)
     if older is not None and not asker.attends:
         raise InputError(
             f"{asker.names.model} attends to no past event that could be older; leave --older out."
@@ -84,7 +91,10 @@ def explain_command(
     elif event is not None:
         found = [asker.event(event, shift)]
     else:
-        found = [asker.pair(src, dst, time, shift)]
+        assert src is not None
+        assert dst is not None
+        when = None if time is None else parsed(time, asker.names.unit)
+        found = [asker.pair(src, dst, when, shift)]
     again = [
         {"replayed": asdict(replay_history(asker, explanation))} if replay else {} for explanation in found
     ]

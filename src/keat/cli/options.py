@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import wraps
 from pathlib import Path
@@ -44,9 +44,6 @@ def at_least(lowest: int, most: int = LARGEST) -> Callable[[int | None], int | N
     return check
 
 
-moment = at_least(0)  # times are never negative
-
-
 def picture_place(path: Path | None) -> Path | None:
     """Where a picture can be drawn, looked at before the work it shows; a PNG if its name does not say."""
     if path is None:
@@ -57,6 +54,14 @@ def picture_place(path: Path | None) -> Path | None:
     return path if path.suffix else path.with_suffix(".png")
 
 
+TaskOption = Annotated[
+    str | None,
+    typer.Option(
+        "--task",
+        help="link-ranking, link-classification, node-property or node-label.",
+        show_default="what the data is made for",
+    ),
+]
 EvalSample = Annotated[
     int | None,
     typer.Option(
@@ -100,11 +105,23 @@ def _with_options(
 
         signature = inspect.signature(command, eval_str=True)
         own = [each for each in signature.parameters.values() if each.name != argument]
-        with_it.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
-        with_it.__annotations__ = {each.name: each.annotation for each in (*own, *options)}
-        return with_it
+        return with_parameters(with_it, [*own, *options])
 
     return decorate
+
+
+def with_parameters(
+    command: Callable[..., None], parameters: Sequence[inspect.Parameter]
+) -> Callable[..., None]:
+    """The same command; Typer makes its options and arguments of these parameters."""
+
+    @wraps(command)
+    def same_command(**given: Any) -> None:
+        command(**given)
+
+    same_command.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
+    same_command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return same_command
 
 
 def reading_of(said: Mapping[str, Any]) -> Reading:

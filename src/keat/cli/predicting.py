@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keat.cli import whole_graph
 from keat.cli.console import print_json, print_line, print_table
 from keat.cli.options import Json, at_least
 from keat.errors import InputError
 
 if TYPE_CHECKING:
-    from keat.calibration.fitting import Calibration
+    from keat.runs import Answer, Run
 
-NUMBERS = {"score": ".4f", "share": ".3f", "probability": ".3f"}  # columns, as far as a run has them
+NUMBERS = {"score": ".4f", "share": ".4f", "probability": ".3f"}  # how columns are shown
 
 
 def predict_command(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run (keat train --out).")],
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run (keat train --out).")],
     source: Annotated[
         str | None,
         typer.Option(help="Rank destinations for this node; of a node-property run, their coming shares."),
     ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option(
-            "--time",
-            help="When: a date like '2024-05-31 13:45', or a number in the unit of the data; by default "
-            "right after what the run has seen.",
-        ),
-    ] = None,
-    top: Annotated[int, typer.Option(callback=at_least(1), help="How many, the best first.")] = 10,
+    all_sources: Annotated[
+        bool, typer.Option("--all-sources", help="Rank destinations for every node that can be a source.")
+    ] = False,
     pairs: Annotated[
         Path | None,
         typer.Option(
-            help="Score the pairs of this CSV: source, destination[, time]; of a node-label run, its events: "
-            "source, destination, time and features."
+            help="Score the pairs of this file: source, destination[, time]; of a node-label run, its events: "
+            "source, destination, time and features, as in training."
         ),
     ] = None,
     embeddings: Annotated[
@@ -51,113 +44,82 @@ def predict_command(
             "'dgraphfin'.",
         ),
     ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            "--time",
+            help="When: a date like '2024-05-31 13:45', or a number in the unit of the data; by default "
+            "right after what the run has seen.",
+        ),
+    ] = None,
+    top: Annotated[int, typer.Option(callback=at_least(1), help="How many, the best first.")] = 10,
+    file: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write the whole table to this CSV or Parquet file instead of showing it."),
+    ] = None,
     json: Json = False,
 ) -> None:
-    """Ask a trained run: top destinations of a source, scores of given pairs, all embeddings, suspects."""
-    if sum(option is not None for option in (source, pairs, embeddings, graph)) != 1:
-        raise typer.BadParameter("Give exactly one of --source, --pairs, --embeddings and --graph.")
-    from keat.runs.run import open_kept  # these bring torch
-    from keat.training.description import read_description
-    from keat.training.predict import write_embeddings
+    """Ask a trained run: top destinations of a source or of all, scores of given pairs, embeddings, suspects.
 
-    of_graph = read_description(run)["model"] in whole_graph.NAMES
-    if of_graph and graph is None:
+    It answers with everything the run has seen, which keat update adds to.
+    """
+    given = [option is not None for option in (source, pairs, embeddings, graph)]
+    if sum((*given, all_sources)) != 1:
+        raise typer.BadParameter(
+            "Give exactly one of --source, --all-sources, --pairs, --embeddings and --graph."
+        )
+    from keat.runs import open  # noqa: A004  (brings torch)
+    from keat.runs.answer import require_table_file
+
+    place = file or embeddings
+    if place is not None:
+        require_table_file(place)
+    run = open(folder)
+    if run.spec.is_of_graph != (graph is not None):
         raise InputError(
-            f"{run} scores the nodes of a whole graph, and has no pairs and no embeddings: use --graph FILE "
+            f"{folder} scores the nodes of a whole graph, and has no pairs and no embeddings: use --graph FILE "
             "for the most suspect of them."
+            if run.spec.is_of_graph
+            else f"{folder} is no run of a whole graph; ask it with --source or --pairs."
         )
     if graph is not None:
-        if not of_graph:
-            raise InputError(f"{run} is no run of a whole graph; ask it with --source or --pairs.")
-        whole_graph.predict_whole_graph(run, graph, top, json)
-        return
-    opened = open_kept(run)
-    opened.catch_up()
-    model, description, ids = opened.model, opened.description, opened.names
-    now, calibration = opened.moment(at), opened.calibration
-    about_nodes = "head" in description
-    changed = opened.reading.scale or opened.reading.categorical
-    if about_nodes and pairs is not None and changed:
-        raise InputError(
-            f"{run} was trained on scaled or categorical features, which a file of pairs cannot have; train "
-            "without --scale and --categorical to score events one by one."
-        )
-    if source is not None and about_nodes:
-        _show_shares(model, description, ids, source, now, top, json)
-    elif source is not None:
-        _show_destinations(model, description, ids, source, now, top, calibration, json)
-    elif pairs is not None:
-        _show_scores(model, ids, pairs, now, about_nodes, calibration, json)
+        answer, title = run.suspects(graph, top=top), f"The most suspect nodes of {graph}"
     elif embeddings is not None:
-        count = write_embeddings(model.encoder if about_nodes else model, ids, embeddings, now)
-        if json:
-            print_json({"nodes": count, "file": str(embeddings)})
-        else:
-            print_line(f"{count:,} embeddings in {embeddings}")
-
-
-def _show_shares(
-    model: Any, description: dict[str, Any], ids: Any, source: str, now: int, top: int, json: bool
-) -> None:
-    from keat.runs.moments import spoken
-    from keat.training.node_predict import coming_shares
-
-    rows = coming_shares(model, ids, source, now, top, description["head"].get("first_class", 0))
+        answer, title = run.embeddings(at=at), "Embeddings"
+    elif pairs is not None:
+        answer, title = run.score(pairs, at=at), f"Scores of {pairs.name}"
+    else:
+        answer, title = _of_sources(run, source, at, top)
+    if place is not None:
+        answer.write(place)
     if json:
-        print_json({"node": source, "time": now, "shares": rows})
-        return
-    shares = [[str(row["node"]), f"{row['share']:.4f}"] for row in rows]
-    caption = f"how {source} will divide the period after {spoken(now - 1, description['unit'])}"
-    print_table(f"{source} next", ["node", "share"], shares, caption)
+        print_json(_in_json(run, answer, source, at, place))
+    elif place is not None:
+        print_line(f"{len(answer):,} rows in {place}")
+    else:
+        words = [name for name in answer.column_names if name in ("source", "destination", "node")]
+        print_table(title, answer.column_names, _cells(answer), answer.about, text_columns=max(1, len(words)))
 
 
-def _show_destinations(
-    model: Any,
-    description: dict[str, Any],
-    ids: Any,
-    source: str,
-    now: int,
-    top: int,
-    calibration: Calibration | None,
-    json: bool,
-) -> None:
-    from keat.calibration.wording import about
-    from keat.runs.moments import spoken
-    from keat.training.predict import top_destinations
-
-    rows = top_destinations(model, ids, source, now, top, calibration)
-    if json:
-        print_json({"source": source, "time": now, "destinations": rows})
-        return
-    columns = ["node", *_numbers(rows)]
-    caption = f"at {spoken(now, description['unit'])}; {about(calibration)}"
-    print_table(f"Likely destinations of {source}", columns, _cells(rows, columns), caption)
+def _of_sources(run: Run, source: str | None, at: str | None, top: int) -> tuple[Answer, str]:
+    if source is not None and run.spec.task.kind == "node-property":
+        return run.shares(source, at=at, top=top), f"{source} next"
+    whom = "all sources" if source is None else source
+    return run.rank(source, at=at, top=top), f"Likely destinations of {whom}"
 
 
-def _show_scores(
-    model: Any,
-    ids: Any,
-    pairs: Path,
-    now: int,
-    about_nodes: bool,
-    calibration: Calibration | None,
-    json: bool,
-) -> None:
-    from keat.training.node_predict import score_events
-    from keat.training.predict import score_pairs, with_probabilities
-
-    rows = (score_events if about_nodes else score_pairs)(model, ids, pairs, now)
-    rows = with_probabilities(rows, calibration)
-    if json:
-        print_json({"pairs": rows})
-        return
-    columns = ["source", "destination", "time", *_numbers(rows)]
-    print_table(f"Scores of {len(rows)} pairs", columns, _cells(rows, columns), text_columns=2)
+def _in_json(run: Run, answer: Answer, source: str | None, at: str | None, place: Path | None) -> dict[str, object]:
+    """The table by what it is about; where it was written to a file, only how many rows that has."""
+    if place is not None:
+        return {"rows": len(answer), "file": str(place)}
+    if "destination" not in answer.column_names:
+        if run.spec.is_of_graph:
+            return {"of": answer.about, "nodes": answer.to_pylist()}
+        return {"node": source, "time": run.moment(at), "shares": answer.to_pylist()}
+    if "rank" in answer.column_names:
+        return {"source": source, "time": run.moment(at), "destinations": answer.to_pylist()}
+    return {"pairs": answer.to_pylist()}
 
 
-def _numbers(rows: list[dict[str, Any]]) -> list[str]:
-    return [name for name in NUMBERS if name == "score" or any(name in row for row in rows)]
-
-
-def _cells(rows: list[dict[str, Any]], columns: list[str]) -> list[list[str]]:
-    return [[f"{row[name]:{NUMBERS.get(name, '')}}" for name in columns] for row in rows]
+def _cells(answer: Answer) -> list[list[str]]:
+    return [[f"{value:{NUMBERS.get(name, '')}}" for name, value in row.items()] for row in answer.to_pylist()]

@@ -2,267 +2,127 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from keat.cli import whole_graph
-from keat.cli.console import err, out, print_json, print_line
-from keat.cli.node_options import (
-    Labelled,
-    LabelOptions,
-    NodeLabelFile,
-    Period,
-    Positive,
-    ProtocolOption,
-    TaskOption,
-    Undirected,
-    Weight,
-)
-from keat.cli.options import (
-    DatasetArgument,
-    EvalSample,
-    Json,
-    open_dataset,
-    reads_events,
-)
-from keat.cli.training_bar import TrainingBar
+from keat.cli.console import err, out, print_json, print_line, progress_bar
+from keat.cli.options import DatasetArgument, EvalSample, Json, TaskOption, asks_of_nodes, reads_events
 from keat.cli.training_options import (
-    BatchSize,
-    Bf16,
-    Clip,
-    Cooccurrence,
     Counts,
-    Delta,
     Device,
     Encoder,
-    Epochs,
-    Historical,
-    Kernel,
-    LearningRate,
-    Loss,
-    Messages,
-    Modulate,
-    PairTerm,
-    Patience,
-    Recipe,
-    Seed,
-    Settings,
+    PresetOption,
     Threads,
-    TimeEncoder,
-    TrainNegatives,
-    Width,
+    command_for,
+    model_among,
+    takes_settings,
 )
-from keat.disk import safe_name
+from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import Reading, humanize
+from keat.tasks.label_source import LabelSource
+from keat.tasks.task_spec import TaskSpec
+
+if TYPE_CHECKING:
+    from keat.report.page import Page
+    from keat.runs import Run
+    from keat.runs.testing import Tested
 
 MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…; keat-rank; gearsage, keat-gearsage."
 
 
+@takes_settings
 @reads_events()
+@asks_of_nodes
 def train_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=MODELS)],
     dataset: DatasetArgument,
+    *,
     folder: Annotated[
         Path | None, typer.Option("--out", help="Where the run goes; by default runs/MODEL-DATASET-SEED.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run that is there.")] = False,
-    kernel: Kernel = None,
-    width: Width = None,
-    delta: Delta = None,
-    time_encoder: TimeEncoder = None,
-    modulate: Modulate = None,
-    settings: Settings = None,
-    messages: Messages = None,
-    pair_term: PairTerm = None,
-    cooccurrence: Cooccurrence = None,
+    settings: Mapping[str, object],
+    fitting: Mapping[str, object],
+    preset: PresetOption = "usual",
     task: TaskOption = None,
-    period: Period = None,
-    weight: Weight = None,
-    undirected: Undirected = False,
-    protocol: ProtocolOption = "strict",
-    node_labels: NodeLabelFile = None,
-    positive: Positive = 1.0,
-    labelled: Labelled = "src",
+    labels: LabelSource,
+    asked: TaskSpec,
     encoder: Encoder = None,
     counts: Counts = True,
     eval_sample: EvalSample = None,
-    loss: Loss = None,
-    train_negatives: TrainNegatives = None,
-    historical: Historical = None,
-    recipe: Recipe = None,
-    epochs: Epochs = None,
-    patience: Patience = None,
-    batch_size: BatchSize = None,
-    lr: LearningRate = None,
-    clip: Clip = None,
-    seed: Seed = 1,
     threads: Threads = None,
     device: Device = "cpu",
-    bf16: Bf16 = False,
     json: Json = False,
-    *,
     reading: Reading,
 ) -> None:
-    """Train a model, keep the best epoch by validation, and score the test split."""
-    from keat.calibration.fitting import judge_of
-    from keat.cli.reporting import train_report
-    from keat.cli.running import heuristics_beside, intervals_of, task_of  # these bring torch: not for --help
-    from keat.models.node_features import with_node_features
-    from keat.models.registry import trains_in_turn
-    from keat.runs.kept import kept_number
-    from keat.runs.training import finish
-    from keat.training.epochs import kept_calibration
-    from keat.training.lessons import usual_refresh
-    from keat.training.runs import (
-        best_epoch,
-        configuration,
-        evaluate_run,
-        set_threads,
-        settings_of,
-        train_run,
-    )
-    from keat.training.tensorboard import tensorboard_watchers
-    from keat.training.usual import usual_fit
+    """Train a model, keep the best epoch by validation, and score the test split.
 
-    set_threads(threads)
-    _require_device(device)
-    if model in whole_graph.NAMES:
-        chosen = {"kernel": kernel, "width": width, "delta": delta}
-        fit_chosen = {"epochs": epochs, "patience": patience, "lr": lr, "clip": clip, "seed": seed}
-        with TrainingBar(epochs or 500, "auc") as bar:
-            whole_graph.train_whole_graph(
-                model,
-                dataset,
-                folder,
-                resume=resume,
-                settings=_given(chosen),
-                fitting=_given(fit_chosen),
-                device=device,
-                watcher=bar,
-                json=json,
-            )
-        return
-    config = configuration(
-        model,
-        kernel=kernel,
-        width=width,
-        delta=delta,
-        time_encoder=time_encoder,
-        modulate=modulate,
-        messages=messages,
-        pair_term=pair_term,
-        cooccurrence=cooccurrence,
-        **settings_of(model, settings or []),
-    )
-    labels = LabelOptions(period, weight, undirected, protocol, node_labels, positive, labelled)
-    task = labels.task(task, reading.label)
-    data = labels.apply(open_dataset(dataset, labels.reading(reading)))
-    if reading.node_features is not None:
-        config = with_node_features(model, config, data.stream)
-    validation = task_of(data, "val", task, labels, eval_sample, seed)
-    about_nodes = validation.kind in ("node-property", "node-label")
-    if encoder is not None and not about_nodes:
-        raise InputError("--encoder is for node tasks; give --task node-label or node-property.")
-    chosen = {
-        "epochs": epochs,
-        "patience": patience,
-        "batch_size": batch_size,
-        "lr": lr,
-        "clip": clip,
-        "recipe": recipe,
-        "loss": loss,
-        "negatives": train_negatives,
-        "historical": historical,
-    }
-    fitting = replace(usual_fit(model, validation.kind), **_given(chosen), bf16=bf16, seed=seed)
-    folder = folder or Path("runs") / f"{model}-{safe_name(data.name)}-{seed}"
-    kept_number(folder)  # before the work: what was seen is damaged, or can be replaced
-    sigma = data.sigma()
-    err.print(
-        f"σ = {sigma:,.1f} {data.stream.unit} ({humanize(sigma, data.stream.unit)}), from the training split"
-    )
+    What can be chosen depends on the model: keat train MODEL --help shows its own options with its defaults.
+    """
+    from keat.runs.training import prepare, train_spec, usual_folder  # these bring torch: not for --help
+    from keat.training.bar import TrainingBar
+    from keat.training.tensorboard import tensorboard_watchers
+
+    use_machine(device, threads)
+    with progress_bar(f"getting {dataset}", unit="bytes") as progress:
+        spec, data = prepare(
+            model,
+            dataset,
+            reading=reading,
+            labels=labels,
+            task=replace(asked, kind=task, sample=eval_sample),  # type: ignore[arg-type]
+            settings=settings,
+            fitting=fitting,
+            preset=preset,  # type: ignore[arg-type]
+            encoder=None if encoder is None else str(encoder),
+            counts=counts,
+            progress=progress,
+        )
+    if eval_sample is not None:
+        spec = replace(spec, task=replace(spec.task, sample_seed=spec.fitting.seed))
+    folder = folder or usual_folder(spec, data)
+    if isinstance(data, Dataset):
+        sigma, unit = data.sigma(), data.stream.unit
+        err.print(f"σ = {sigma:,.1f} {unit} ({humanize(sigma, unit)}), from the training split")
     try:
-        with TrainingBar(fitting.epochs, validation.headline) as bar:
+        with TrainingBar(spec.fitting.epochs) as bar:
             watchers = [bar, *tensorboard_watchers(folder / "tensorboard")]
-            reports = train_run(
-                model,
-                data,
-                folder,
-                config,
-                fitting,
-                task=validation,
-                resume=resume,
-                device=device,
-                watchers=watchers,
-                encoder=encoder,
-                labels=labels.kept(),
-                counts=counts,
-            )
+            run = train_spec(spec, data, folder, resume=resume, device=device, watchers=watchers)
     except KeyboardInterrupt:
         print_line(
             f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.", err
         )
         raise typer.Exit(130) from None
-    finish(folder, data, device)
-    asked = task_of(data, "test", task, labels, eval_sample, seed)
-    refresh = usual_refresh(asked.kind, data.train, trains_in_turn(config))
-    judge = judge_of(asked, kept_calibration(folder))
-    test = evaluate_run(folder, data, asked, "test", refresh=refresh, device=device, collector=judge)
-    judged = None if judge is None else judge.judgement()
-    result = best_epoch(folder) | {
-        "test": test.metrics,
-        "standard_errors": test.standard_errors,
-        "refresh": refresh,
-        "run": str(folder),
-        "epochs_now": len(reports),
-        "beside": heuristics_beside(data, asked, refresh),
-        "calibration": None if judged is None else judged.told(),
-    }
-    intervals = intervals_of(asked, test)
-    if intervals is not None:
-        result["intervals"] = intervals
-    result["report"] = str(train_report(folder, data, asked.kind, test.events, result, device, judged))
+    tested = run.test(data)
+    report = run.report(data, tested)
     if json:
-        print_json({"model": model, "dataset": data.name, "seed": seed, "sigma": sigma, **result})
+        sigma = data.sigma() if isinstance(data, Dataset) else run.facts.sigma
+        print_json({**_in_json(run, tested, report), "sigma": sigma})
     else:
-        _print_result(result, validation.headline, len(asked))
+        _print(run, tested, report)
 
 
-def _print_result(result: dict[str, Any], headline: str, asked: int) -> None:
-    """The kept epoch, its metrics, how sure they are, and the heuristics beside it."""
-    print_line(f"best epoch {result['epoch']} by validation {headline}; kept in {result['run']}")
-    for part in ("val", "test"):
-        told = "  ".join(f"{name} {value:.4f}" for name, value in result[part].items())
-        out.print(f"  {part:<4}  {told}")
-    if result["standard_errors"] is not None:
-        out.print(
-            f"  a sample of {asked:,} positives; standard error of the test {headline} "
-            f"{result['standard_errors'][headline]:.4f}"
-        )
-    for name, interval in result.get("intervals", {}).items():
-        out.print(f"  95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)")
-    for name, found in ((result["calibration"] or {}).get("ece") or {}).items():
-        out.print(
-            f"  test calibration error of {name}: {found['value']:.4f}, uncalibrated {found['before']:.4f}"
-        )
-    for name, metrics in result["beside"].items():
-        told = "  ".join(f"{metric} {value:.4f}" for metric, value in metrics.items())
-        out.print(f"  test of {name}, beside it: {told}")
-    print_line(f"The report: {result['report']}")
+class TrainCommand(TyperCommand):
+    """`keat train` with the options of the model that is named. They are made when the verb is called, since
+    what they are made of brings torch, for which no other verb's help should wait."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        command = command_for(train_command, model_among(args))
+        return command.make_context(info_name, args, parent, **extra)
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _require_device(device: str) -> None:
+def use_machine(device: str, threads: int | None) -> None:
     """Said before anything is written, not by torch in the middle of it."""
     import torch
 
+    if threads is not None:
+        torch.set_num_threads(threads)
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:  # a torch without CUDA asserts
@@ -270,3 +130,48 @@ def _require_device(device: str) -> None:
         raise InputError(
             f"The device '{device}' cannot be used here ({reason}); try --device cpu."
         ) from error
+
+
+def _in_json(run: Run, tested: Tested, report: Page) -> dict[str, object]:
+    found: dict[str, object] = {
+        "model": run.spec.model,
+        "dataset": run.facts.data.name,
+        "seed": run.spec.fitting.seed,
+        "epoch": run.best.epoch,
+        "loss": run.best.loss,
+        "val": run.metrics,
+        "test": tested.evaluation.metrics,
+        "standard_errors": tested.evaluation.standard_errors,
+        "refresh": tested.refresh,
+        "run": str(run.folder),
+        "epochs_now": run.epochs_now,
+        "beside": tested.beside,
+        "calibration": None if tested.judged is None else tested.judged.told(),
+        "report": str(report),
+    }
+    return found if tested.intervals is None else found | {"intervals": tested.intervals}
+
+
+def _print(run: Run, tested: Tested, report: Page) -> None:
+    """The kept epoch, its metrics, how sure they are, and the heuristics beside it."""
+    test, headline = tested.evaluation, next(iter(run.metrics))
+    print_line(f"best epoch {run.best.epoch} by validation {headline}; kept in {run.folder}")
+    for part, metrics in (("val", run.metrics), ("test", test.metrics)):
+        out.print(f"  {part:<4}  {_in_words(metrics)}")
+    if test.standard_errors is not None:
+        out.print(
+            f"  a sample of {len(tested.task):,} positives; standard error of the test {headline} "
+            f"{test.standard_errors[headline]:.4f}"
+        )
+    for name, interval in (tested.intervals or {}).items():
+        out.print(f"  95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)")
+    if tested.judged is not None:
+        for before, after in zip(tested.judged.before, tested.judged.after, strict=True):
+            out.print(f"  test calibration error of {after.of}: {after.ece:.4f}, uncalibrated {before.ece:.4f}")
+    for name, metrics in tested.beside.items():
+        out.print(f"  test of {name}, beside it: {_in_words(metrics)}")
+    print_line(f"The report: {report}")
+
+
+def _in_words(metrics: Mapping[str, float]) -> str:
+    return "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())

@@ -1,77 +1,37 @@
-"""Options of `keat train`: what the model is and how it is taught."""
+"""Options of `keat train`: those of the model that is trained and of its training, which are generated from
+their settings, and a few of the command's own."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+import typer.main
 
-from keat.cli.options import at_least
+from keat.cli.generated_options import (
+    Options,
+    field_of,
+    given_settings,
+    hidden,
+    offered,
+    options_of,
+    read_settings,
+    union_of,
+)
+from keat.cli.options import at_least, with_parameters
+from keat.errors import InputError, unknown_name
 
 _MODEL = "The model"
 _FIT = "Training"
 _NODES = "Node tasks"
+OF_MODEL, OF_FIT = "model_", "fit_"  # how parameters of generated options begin
+OF_GRAPHS = ("model", "dataset", "folder", "resume", "threads", "device", "json")  # of models of whole graphs
 
-Kernel = Annotated[
-    str | None,
-    typer.Option(
-        help="ψ: identity, laplacian, rbf, mlp, learnable, mixture, monotone, gated.",
-        rich_help_panel=_MODEL,
-    ),
-]
-Width = Annotated[
-    float | None,
-    typer.Option(help="Of the kernel, in multiples of σ; inf for none.", rich_help_panel=_MODEL),
-]
-Delta = Annotated[
-    str | None,
-    typer.Option(
-        help="Age of an event: 'neighbor' (released code) or 'query' (paper).", rich_help_panel=_MODEL
-    ),
-]
-TimeEncoder = Annotated[
-    str | None,
-    typer.Option(
-        help="φ: cosine, cosine-geometric, fixed, lete, lete-fourier, lete-spline.",
-        rich_help_panel=_MODEL,
-    ),
-]
-Modulate = Annotated[
-    str | None, typer.Option(help="What ψ scales: edge, node, both or none.", rich_help_panel=_MODEL)
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Any other setting of the model, for example neighbors=20 or length=64; repeat for more.",
-        rich_help_panel=_MODEL,
-    ),
-]
-Messages = Annotated[
-    str | None,
-    typer.Option(
-        help="What TGN's memory is told: v1, or v2 with who met whom; matters for node properties.",
-        rich_help_panel=_MODEL,
-    ),
-]
-PairTerm = Annotated[
-    str | None,
-    typer.Option(
-        help="kernel: add what source and destination have been to each other to the score of TGN or "
-        "TGAT; none: do not.",
-        rich_help_panel=_MODEL,
-    ),
-]
-Cooccurrence = Annotated[
-    str | None,
-    typer.Option(
-        help="What DyGFormer is told of who occurs in both pasts: counts, kernel (sums that fade with "
-        "age) or both.",
-        rich_help_panel=_MODEL,
-    ),
-]
 Encoder = Annotated[
     Path | None,
     typer.Option(
@@ -86,78 +46,141 @@ Counts = Annotated[
         rich_help_panel=_NODES,
     ),
 ]
-Loss = Annotated[
-    str | None,
+PresetOption = Annotated[
+    str,
     typer.Option(
-        help="pairwise (binary cross-entropy) or listwise (softmax over a positive and its negatives).",
-        show_default="pairwise; keat-rank listwise",
+        "--preset",
+        help="How it is trained where nothing else is said: usual, the best we know for the model; paper, the "
+        "setting of the KEAT paper; tgb, that of TGB's examples.",
         rich_help_panel=_FIT,
     ),
-]
-TrainNegatives = Annotated[
-    int | None,
-    typer.Option(
-        callback=at_least(1),
-        help="A positive is taught against.",
-        show_default="1; keat-rank 50",
-        rich_help_panel=_FIT,
-    ),
-]
-Historical = Annotated[
-    float | None,
-    typer.Option(
-        help="Share of them that are earlier destinations of the source.",
-        show_default="0",
-        rich_help_panel=_FIT,
-    ),
-]
-Recipe = Annotated[
-    str | None,
-    typer.Option(
-        help="sound, or tgb-parity with its second sigmoid.", show_default="sound", rich_help_panel=_FIT
-    ),
-]
-Epochs = Annotated[
-    int | None,
-    typer.Option(
-        callback=at_least(1),
-        help="At most.",
-        show_default="30; keat-rank 8; gearsage 500",
-        rich_help_panel=_FIT,
-    ),
-]
-Patience = Annotated[
-    int | None,
-    typer.Option(
-        callback=at_least(1),
-        help="Epochs without a better validation metric before stopping.",
-        show_default="5; keat-rank 2; gearsage 500",
-        rich_help_panel=_FIT,
-    ),
-]
-BatchSize = Annotated[
-    int | None,
-    typer.Option(
-        callback=at_least(1), help="Events between two updates.", show_default="200", rich_help_panel=_FIT
-    ),
-]
-LearningRate = Annotated[
-    float | None,
-    typer.Option(
-        help="Learning rate of Adam.",
-        show_default="1e-4; keat-rank 1.5e-3; node tasks 1e-3",
-        rich_help_panel=_FIT,
-    ),
-]
-Clip = Annotated[float | None, typer.Option(help="Largest norm of the gradient.", rich_help_panel=_FIT)]
-Seed = Annotated[
-    int,
-    typer.Option(callback=at_least(0), help="Of parameters, dropout and negatives.", rich_help_panel=_FIT),
 ]
 Threads = Annotated[
     int | None, typer.Option(callback=at_least(1, 1024), help="CPU threads.", rich_help_panel=_FIT)
 ]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …", rich_help_panel=_FIT)]
-Bf16 = Annotated[
-    bool, typer.Option("--bf16", help="Train in bfloat16; scores stay float32.", rich_help_panel=_FIT)
-]
+SET = inspect.Parameter(
+    "set",
+    inspect.Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any setting of the model by its name in Python, as in neighbors=20; repeat for more.",
+            rich_help_panel=_MODEL,
+        ),
+    ],
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Trainable:
+    """What can be chosen of a model, each a dataclass of settings that holds the defaults."""
+
+    config: Any
+    fit: Any
+    fit_of_nodes: Any = None  # where the model has node tasks
+    of_streams: bool = True  # and not of whole graphs
+
+
+@cache
+def trainable() -> dict[str, Trainable]:
+    """By the name of the model. Asking brings torch."""
+    from keat.models.registry import TRAINED, Architecture, embeds_nodes
+    from keat.runs.usual import usual_fit
+
+    found = {}
+    for name, entry in TRAINED.items():
+        has_node_tasks = isinstance(entry, Architecture) and embeds_nodes(entry)
+        of_nodes = usual_fit(name, "node-property") if has_node_tasks else None
+        found[name] = Trainable(entry.config, usual_fit(name), of_nodes, isinstance(entry, Architecture))
+    return found
+
+
+def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command that takes ``settings`` and ``fitting`` those settings of its model and of the training
+    that were typed. `command_for` makes the options of them."""
+
+    @wraps(command)
+    def settled_command(context: typer.Context, **given: Any) -> None:
+        model = given["model"]
+        if model not in trainable():
+            raise unknown_name("trainable model", model, trainable())
+        typed = {name: value for name, value in given.items() if _was_typed(context, name)}
+        for option in context.command.params:
+            if option.name in typed and not _takes(model, option.name):
+                raise InputError(f"{model} has no {option.opts[0]}; leave it out.")
+        chosen = trainable()[model]
+        settings = given_settings(typed, OF_MODEL)
+        for name, value in read_settings(model, chosen.config, given["set"] or []).items():
+            if name in settings:
+                raise InputError(f"{name} is given as an option and with --set; give it once.")
+            settings[name] = value
+        fitting = given_settings(typed, OF_FIT)
+        for defaults, changes in ((chosen.config, settings), (chosen.fit, fitting)):
+            replace(defaults, **changes)  # before any work: they check themselves
+        own = {name: value for name, value in given.items() if not _is_generated(name)}
+        command(**own, settings=settings, fitting=fitting)
+
+    signature = inspect.signature(command, eval_str=True)
+    own = [each for each in signature.parameters.values() if each.name not in ("settings", "fitting")]
+    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    return with_parameters(settled_command, [*own, context])
+
+
+@cache
+def command_for(command: Callable[..., None], model: str | None) -> Any:
+    """A `takes_settings` command as Typer runs it, whose help shows the options of a model; those of all
+    models where none is named. What can be typed is the same for each, since which word is the model is known
+    for sure only when all are read."""
+    own = [*inspect.signature(command).parameters.values()]
+    of_model, of_fit = _options(model)
+    if model is not None and not trainable()[model].of_streams:
+        own = [each if each.name in (*OF_GRAPHS, "context") else hidden(each) for each in own]
+    place = next(k for k, each in enumerate(own) if each.name == "resume") + 1
+    generated = [*of_model.values(), SET, *of_fit.values()]
+    app = typer.Typer(add_completion=False)
+    app.command()(with_parameters(command, [*own[:place], *generated, *own[place:]]))
+    return typer.main.get_command(app)
+
+
+def model_among(words: Sequence[str]) -> str | None:
+    """The first word that is the name of a model."""
+    return next((word for word in words if word in trainable()), None)
+
+
+def _options(model: str | None) -> tuple[Options, Options]:
+    """Those of the model, and of the training. Those of others can be typed, too, to be refused."""
+    graphs = [name for name, each in trainable().items() if not each.of_streams]
+    of_model = union_of({name: each.config for name, each in trainable().items()}, OF_MODEL, _MODEL, graphs)
+    of_fit = union_of({name: each.fit for name, each in trainable().items()}, OF_FIT, _FIT, graphs)
+    if model is None:
+        return of_model, of_fit
+    chosen, of_graph, of_nodes = trainable()[model], model in graphs, trainable()[model].fit_of_nodes
+    own = options_of(chosen.config, OF_MODEL, _MODEL, of_graph=of_graph)
+    own_fit = options_of(chosen.fit, OF_FIT, _FIT, of_nodes=of_nodes, of_graph=of_graph)
+    return _with_hidden(own, of_model), _with_hidden(own_fit, of_fit)
+
+
+def _with_hidden(own: Options, every: Options) -> Options:
+    return own | {name: hidden(option) for name, option in every.items() if name not in own}
+
+
+def _takes(model: str, option: str) -> bool:
+    """Whether a model has any use for an option, by the name of its parameter."""
+    of_graph = not trainable()[model].of_streams
+    for prefix, settings in ((OF_MODEL, trainable()[model].config), (OF_FIT, trainable()[model].fit)):
+        if option.startswith(prefix):
+            return field_of(option, prefix) in {each.name for each in offered(settings, of_graph=of_graph)}
+    return not of_graph or option in (*OF_GRAPHS, SET.name)
+
+
+def _was_typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _is_generated(name: str) -> bool:
+    return name == SET.name or name.startswith((OF_MODEL, OF_FIT))

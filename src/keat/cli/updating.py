@@ -26,11 +26,11 @@ def update_command(
     json: Json = False,
 ) -> None:
     """Let a run observe the rows of a file that it has not seen yet; new nodes join. Safe to repeat."""
-    from keat.runs.run import open_kept  # brings torch: not for --help
+    from keat.runs import open  # noqa: A004  (brings torch: not for --help)
 
     if late not in LATE:
         raise unknown_name("way with late rows", late, LATE)
-    opened = open_kept(run)
+    opened = open(run)
     seen = opened.observe(file, late=late)  # type: ignore[arg-type]
     if seen.events:
         opened.save()

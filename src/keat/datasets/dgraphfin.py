@@ -31,6 +31,10 @@ class DGraphFin:
     valid: npt.NDArray[np.int64]
     test: npt.NDArray[np.int64]
 
+    @property
+    def name(self) -> str:
+        return self.stream.name
+
 
 def read_contacts(raw: Path, info: DatasetInfo) -> EventStream:
     """The edges in order of time (equal days keep the file's order); the edge feature is the type."""

@@ -15,9 +15,18 @@ from torch.nn import functional
 from keat.clock import PLAIN, Clock
 from keat.compiled import Integers
 from keat.errors import InputError
+from keat.models import shared_help
 from keat.models.dygformer.dropping import dropout
 from keat.models.node_time import Nodes, NodeTimeModel
-from keat.models.settings import LARGEST, check_dropout, check_each, check_range, check_sizes, check_width
+from keat.models.settings import (
+    LARGEST,
+    check_dropout,
+    check_each,
+    check_range,
+    check_sizes,
+    check_width,
+    setting,
+)
 from keat.phase import Precision
 from keat.state.tensors import as_tensor
 
@@ -28,21 +37,21 @@ NODES_AT_ONCE = 1 << 8  # in evaluation: the widest layer then has some 20 MiB
 class GraphMixerConfig:
     """Sizes are those of DyGLib on wikipedia. Δ is measured from the query, for φ and ψ alike."""
 
-    kernel: str = "identity"
-    width: float = 1.0  # of the kernel, in multiples of σ
-    clock: str = "s"  # the unit of Δ, or ``tick`` for the numbers of the stream
-    time_encoder: str = "fixed"
-    precision: Precision = "exact"
-    layers: int = 2
-    neighbors: int = 30  # tokens
-    node_neighbors: int = 2000  # over which the features of neighbours are averaged
-    token_expansion: float = 0.5
-    channel_expansion: float = 4.0
-    dropout: float = 0.5
-    time_dim: int = 100
-    channels: int = 172
-    node_dim: int = 0  # of the stream's node features; 0: none are used
-    out_dim: int = 172
+    kernel: str = setting("identity", shared_help.KERNEL)
+    width: float = setting(1.0, shared_help.WIDTH)
+    clock: str = setting("s", shared_help.CLOCK)
+    time_encoder: str = setting("fixed", shared_help.TIME_ENCODER)
+    precision: Precision = setting("exact", shared_help.PRECISION)
+    layers: int = setting(2, "Layers of the mixer.")
+    neighbors: int = setting(30, "Last events of a node that become tokens.")
+    node_neighbors: int = setting(2000, "Last events whose nodes' features are averaged.")
+    token_expansion: float = setting(0.5, "Hidden units of the network over tokens, for each token.")
+    channel_expansion: float = setting(4.0, "Hidden units of the network over channels, for each channel.")
+    dropout: float = setting(0.5, shared_help.DROPOUT)
+    time_dim: int = setting(100, shared_help.TIME_DIM)
+    channels: int = setting(172, "Size of a token.")
+    node_dim: int = setting(0, shared_help.NODE_DIM)
+    out_dim: int = setting(172, shared_help.OUT_DIM)
 
     def __post_init__(self) -> None:
         check_each(self)

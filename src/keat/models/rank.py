@@ -20,9 +20,10 @@ from keat.cooccurrence.columns import GROUPS
 from keat.cooccurrence.pair_term import Numbers
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream, TimeUnit
+from keat.models import shared_help
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.pair_explanation import PairExplanation, explain_term, remembers
-from keat.models.settings import check_each, check_sizes
+from keat.models.settings import check_each, check_sizes, setting
 
 PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: what the caches hold
 
@@ -32,13 +33,19 @@ class RankConfig:
     """``widths`` of the kernels: ``geometric`` (σ/1024 … 16 σ), ``learned`` (``learned`` of them, anywhere
     between), or numbers of your own in the unit of ``clock``, as in ``60,3600,86400`` (seconds)."""
 
-    widths: str = "geometric"
-    learned: int = 4
-    hidden: int = 64
-    ring: int = 16  # distinct partners remembered of each node, in each role
-    fanout: int = 8  # of them, how many a two- or three-hop path goes on to
-    clock: str = "s"  # the unit of ages, or ``tick`` for the numbers of the stream
-    without: str = ""  # groups of numbers not to look at, separated by commas: for ablations
+    widths: str = setting(
+        "geometric",
+        "Widths of the kernels: geometric (σ/1024 to 16 σ), learned, or numbers in the unit of the clock, "
+        "separated by commas.",
+    )
+    learned: int = setting(4, "How many widths are learned where they are.")
+    hidden: int = setting(64, "Hidden units of the network.")
+    ring: int = setting(16, "Distinct partners remembered of each node, in each role.")
+    fanout: int = setting(8, "Of them, how many a two- or three-hop path goes on to.")
+    clock: str = setting("s", shared_help.CLOCK)
+    without: str = setting(
+        "", f"Groups of numbers not to look at, separated by commas, for ablations: {', '.join(GROUPS)}."
+    )
 
     def __post_init__(self) -> None:
         check_each(self)

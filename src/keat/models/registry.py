@@ -176,7 +176,7 @@ def add_head(
 ) -> NodeHead:
     """A head with fresh parameters on a model's embeddings; ``size`` is that of the head."""
     if isinstance(encoder, WithPairTerm):
-        raise InputError("A pair term scores pairs of nodes; leave it out (--pair-term none) for node tasks.")
+        raise InputError("A pair term scores pairs of nodes; leave it out (pair_term none) for node tasks.")
     if type(encoder).embeddings is LearnedLinkModel.embeddings:
         raise InputError(f"{encoder.name} scores pairs and embeds no single node, so it has no node tasks.")
     with torch.random.fork_rng(devices=[]):

@@ -1,34 +1,47 @@
-"""Checks of what can be chosen, made when it is chosen: before anything is built or written."""
+"""What can be chosen of models and of training: each setting with its help, and checks of what was chosen,
+made when it is chosen: before anything is built or written.
+
+A setting is a field of a dataclass, written by `setting`. The options of the command follow from the fields.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import fields
+from dataclasses import field, fields
 from typing import Any
 
 from keat.errors import InputError
 
 LARGEST = 1 << 16  # of any size: a slip of the finger should not ask for terabytes
 SEEDS = 1 << 63
+MOST = SEEDS - 1  # of anything counted: counts have 64 bits
 
 _KINDS: dict[type, tuple[type, ...]] = {int: (int,), float: (float, int), str: (str,), bool: (bool,)}
 _TOLD = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
 
 
+def setting(default: object, about: str, *, option: str | None = None, of_streams: bool = False) -> Any:
+    """A field of a dataclass of settings: its default, and what it means, in a sentence. ``option`` is the
+    name of the command's option where it is not that of the field; one ``of_streams`` says nothing to models
+    of whole graphs. (The type is that of the annotation.)"""
+    said = {"help": about, "option": option, "of_streams": of_streams}
+    return field(default=default, metadata={key: value for key, value in said.items() if value})
+
+
 def check_each(settings: Any) -> None:
     """Every setting has the type of its default; numbers are numbers."""
-    for field in fields(settings):
-        value: Any = getattr(settings, field.name)
-        kind = type(field.default)
+    for each in fields(settings):
+        value: Any = getattr(settings, each.name)
+        kind = type(each.default)
         if kind not in _KINDS:  # None: there may be nothing
             if value is None:
                 continue
             kind = float
         is_truth = isinstance(value, bool) != (kind is bool)
         if is_truth or not isinstance(value, _KINDS[kind]):
-            raise InputError(f"{field.name} must be {_TOLD[kind]}, not {value!r}.")
+            raise InputError(f"{each.name} must be {_TOLD[kind]}, not {value!r}.")
         if kind is float and value != value:  # nan differs from itself
-            raise InputError(f"{field.name} must be a number, not nan.")
+            raise InputError(f"{each.name} must be a number, not nan.")
 
 
 def check_range(
@@ -43,7 +56,7 @@ def check_range(
         if too_low or not math.isfinite(value) or (highest is not None and value > highest):
             low = f"above {lowest:g}" if open_below else f"at least {lowest:g}"
             high = " and finite" if highest is None else f" and at most {highest:,}"
-            raise InputError(f"{name} must be {low}{high}, not {value}.")
+            raise InputError(f"{name} must be {low}{'' if too_low else high}, not {value}.")
 
 
 def check_sizes(settings: Any, *names: str) -> None:

@@ -15,9 +15,18 @@ from torch import Tensor, nn
 from keat.attention import Modulate
 from keat.clock import PLAIN, Clock
 from keat.compiled import Integers
+from keat.models import shared_help
 from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
-from keat.models.settings import LARGEST, check_dropout, check_each, check_range, check_sizes, check_width
+from keat.models.settings import (
+    LARGEST,
+    check_dropout,
+    check_each,
+    check_range,
+    check_sizes,
+    check_width,
+    setting,
+)
 from keat.models.temporal_attention import Past, TemporalAttention
 from keat.models.with_pair_term import PairTermName
 from keat.phase import Precision
@@ -31,21 +40,21 @@ class TGATConfig:
     """Sizes are those of DyGLib. Δ is measured from the moment that is embedded, for φ and ψ alike. A
     ``pair_term`` is put beside the model by `keat.models.registry.assemble`."""
 
-    kernel: str = "identity"
-    width: float = 1.0  # of the kernel, in multiples of σ
-    clock: str = "s"  # the unit of Δ, or ``tick`` for the numbers of the stream
-    time_encoder: str = "cosine-geometric"
-    precision: Precision = "exact"
-    modulate: Modulate = "edge"
-    layers: int = 2
-    neighbors: int = 20
-    heads: int = 2
-    dropout: float = 0.1
-    time_dim: int = 100
-    node_dim: int = 0  # of the stream's node features; 0: none are used
-    out_dim: int = 172
-    pair_term: PairTermName = "none"
-    pair_widths: str = "geometric"  # of its kernels, as in `keat.models.rank.RankConfig`
+    kernel: str = setting("identity", shared_help.KERNEL)
+    width: float = setting(1.0, shared_help.WIDTH)
+    clock: str = setting("s", shared_help.CLOCK)
+    time_encoder: str = setting("cosine-geometric", shared_help.TIME_ENCODER)
+    precision: Precision = setting("exact", shared_help.PRECISION)
+    modulate: Modulate = setting("edge", shared_help.MODULATE)
+    layers: int = setting(2, "Layers: with 2, a node attends to events and to the events before those.")
+    neighbors: int = setting(20, "Last events of a node that it attends to.")
+    heads: int = setting(2, shared_help.HEADS)
+    dropout: float = setting(0.1, shared_help.DROPOUT)
+    time_dim: int = setting(100, shared_help.TIME_DIM)
+    node_dim: int = setting(0, shared_help.NODE_DIM)
+    out_dim: int = setting(172, shared_help.OUT_DIM)
+    pair_term: PairTermName = setting("none", shared_help.PAIR_TERM)
+    pair_widths: str = setting("geometric", shared_help.PAIR_WIDTHS)
 
     def __post_init__(self) -> None:
         check_each(self)

@@ -19,11 +19,12 @@ from keat.compiled import is_compilable
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
+from keat.models import shared_help
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.edge_mixing import Edges, mix_edges_packed
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
-from keat.models.settings import check_divides, check_dropout, check_each, check_sizes, check_width
+from keat.models.settings import check_divides, check_dropout, check_each, check_sizes, check_width, setting
 from keat.models.with_pair_term import PairTermName
 from keat.phase import Precision
 from keat.state.checking import check_state
@@ -54,21 +55,28 @@ class TGNConfig:
     is put beside the model by `keat.models.registry.assemble`.
     """
 
-    kernel: str = "identity"
-    width: float = 1.0  # of the kernel, in multiples of σ
-    delta: Delta = "neighbor"
-    clock: str = "s"
-    time_encoder: str = "cosine"
-    precision: Precision = "exact"
-    modulate: Modulate = "edge"
-    shared_edge_weights: bool = True
-    dim: int = 100  # of memory, time encoding and embedding alike
-    neighbors: int = 10
-    heads: int = 2
-    dropout: float = 0.1
-    messages: Messages = "v1"
-    pair_term: PairTermName = "none"
-    pair_widths: str = "geometric"  # of its kernels, as in `keat.models.rank.RankConfig`
+    kernel: str = setting("identity", shared_help.KERNEL)
+    width: float = setting(1.0, shared_help.WIDTH)
+    delta: Delta = setting(
+        "neighbor",
+        "Age of an event: neighbor (until its last update; released code) or query (paper).",
+    )
+    clock: str = setting("s", shared_help.CLOCK)
+    time_encoder: str = setting("cosine", shared_help.TIME_ENCODER)
+    precision: Precision = setting("exact", shared_help.PRECISION)
+    modulate: Modulate = setting("edge", shared_help.MODULATE)
+    shared_edge_weights: bool = setting(
+        True, "Whether keys and values share the matrix of edges (released code) or have one each (paper)."
+    )
+    dim: int = setting(100, "Size of memory, time encoding and embedding alike.")
+    neighbors: int = setting(10, "Last events of a node that it attends to.")
+    heads: int = setting(2, shared_help.HEADS)
+    dropout: float = setting(0.1, shared_help.DROPOUT)
+    messages: Messages = setting(
+        "v1", "What the memory is told: v1, or v2 with who met whom; matters for node properties."
+    )
+    pair_term: PairTermName = setting("none", shared_help.PAIR_TERM)
+    pair_widths: str = setting("geometric", shared_help.PAIR_WIDTHS)
 
     def __post_init__(self) -> None:
         check_each(self)
@@ -89,9 +97,9 @@ class TGN(LearnedLinkModel):
     ) -> None:
         super().__init__()
         if config.delta not in ("neighbor", "query"):
-            raise InputError(f"--delta must be 'neighbor' or 'query', not '{config.delta}'.")
+            raise InputError(f"delta must be 'neighbor' or 'query', not '{config.delta}'.")
         if config.messages not in ("v1", "v2"):
-            raise InputError(f"--messages must be 'v1' or 'v2', not '{config.messages}'.")
+            raise InputError(f"messages must be 'v1' or 'v2', not '{config.messages}'.")
         self.config, self.sigma, self.clock = config, sigma, clock
         dim = self.embedding_dim = config.dim
         encoder = create_time_encoder(config.time_encoder, dim, config.precision)

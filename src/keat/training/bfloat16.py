@@ -56,7 +56,7 @@ def require_bfloat16(device: str) -> None:
     trouble = bfloat16_trouble(device)
     if trouble is not None:
         what = "processor" if torch.device(device).type == "cpu" else f"device ({device})"
-        raise InputError(f"This {what} cannot train in bfloat16 ({trouble}); leave --bf16 out.")
+        raise InputError(f"This {what} cannot train in bfloat16 ({trouble}); leave bf16 out.")
 
 
 @functools.cache

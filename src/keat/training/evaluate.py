@@ -92,7 +92,7 @@ def _play(
                     assert isinstance(model, NodeModel)
                     model.observe_labels(line.labels)
         if torch.stack(not_numbers).any():  # no comparison with NaN holds, so it would rank first
-            raise KeatError(f"{model.name} gave scores that are not numbers; train it with a lower --lr.")
+            raise KeatError(f"{model.name} gave scores that are not numbers; train it with a lower lr.")
         result = torch.cat(outcomes)
         metrics = task.metrics(result)
     seconds = time.perf_counter() - started

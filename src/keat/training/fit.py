@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from keat.calibration.fitting import Calibration, Fitter, fitter_of
 from keat.errors import KeatError
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
-from keat.models.settings import check_each, check_range, check_seed
+from keat.models.settings import MOST, check_each, check_range, check_seed, setting
 from keat.tasks.script import Task
 from keat.training.evaluate import continue_evaluation
 from keat.training.lessons import Lesson, Lessons
@@ -33,23 +33,31 @@ BATCHES_BETWEEN_LOOKS = 25
 class FitConfig:
     """How to train. The defaults are TGB's, but for the decoder's second sigmoid (``recipe``)."""
 
-    epochs: int = 30
-    patience: int = 5  # epochs without a better validation metric before stopping
-    batch_size: int = 200
-    lr: float = 1e-4
-    clip: float | None = None  # of the gradient's norm
-    recipe: Recipe = "sound"
-    loss: LinkLoss = "pairwise"
-    negatives: int = 1  # a positive is taught against
-    historical: float = 0.0  # share of them that are earlier destinations of the source
-    bf16: bool = False  # matrix products of training in bfloat16; evaluation is always float32
-    seed: int = 1
-    tolerance: float = 1e-6  # relative improvement that counts
-    validate_every: int = 1  # epochs; the last epoch is always validated
+    epochs: int = setting(30, "Epochs, at most.")
+    patience: int = setting(5, "Epochs without a better validation metric before stopping.")
+    batch_size: int = setting(200, "Events between two updates.", of_streams=True)
+    lr: float = setting(1e-4, "Learning rate of Adam.")
+    clip: float | None = setting(None, "Largest norm of the gradient.")
+    recipe: Recipe = setting("sound", "sound, or tgb-parity with its second sigmoid.", of_streams=True)
+    loss: LinkLoss = setting(
+        "pairwise",
+        "pairwise (binary cross-entropy) or listwise (softmax over a positive and its negatives).",
+        of_streams=True,
+    )
+    negatives: int = setting(
+        1, "Negatives a positive is taught against.", option="train-negatives", of_streams=True
+    )
+    historical: float = setting(
+        0.0, "Share of them that are earlier destinations of the source.", of_streams=True
+    )
+    bf16: bool = setting(False, "Train in bfloat16; scores stay float32.", of_streams=True)
+    seed: int = setting(1, "Of all that is random: parameters, dropout and what is drawn.")
+    tolerance: float = setting(1e-6, "Relative improvement of the validation metric that counts.")
+    validate_every: int = setting(1, "Epochs from one validation to the next; the last is always validated.")
 
     def __post_init__(self) -> None:
         check_each(self)
-        check_range(self, 1, None, "epochs", "patience", "batch_size", "negatives", "validate_every")
+        check_range(self, 1, MOST, "epochs", "patience", "batch_size", "negatives", "validate_every")
         check_range(self, 0, None, "lr", "tolerance")
         check_range(self, 0, None, "clip", open_below=True)
         check_range(self, 0, 1, "historical")
@@ -164,9 +172,7 @@ def train_epoch(
         if number % BATCHES_BETWEEN_LOOKS == 0 or done == len(lessons):  # a look waits for the device
             mean = total.item() / max(asked, 1)
             if not math.isfinite(mean):
-                raise KeatError(
-                    f"The loss became {mean} in epoch {epoch}; lower the learning rate or clip gradients."
-                )
+                raise KeatError(f"The loss became {mean} in epoch {epoch}; lower lr or set clip.")
             for watcher in watchers:
                 watcher.batch(epoch, done, len(lessons), mean)
     return mean

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from keat.models import shared_help
 from keat.models.settings import (
     LARGEST,
     check_divides,
@@ -13,6 +14,7 @@ from keat.models.settings import (
     check_range,
     check_sizes,
     check_width,
+    setting,
 )
 from keat.phase import Precision
 
@@ -29,23 +31,26 @@ class DyGFormerConfig:
     what the fourth channel tells of a node in a sequence: how often it occurs, or kernel sums of the ages at
     which it does, or both."""
 
-    kernel: str = "identity"
-    width: float = 1.0  # of the kernel, in multiples of σ
-    clock: str = "s"  # the unit of ages, or ``tick`` for the numbers of the stream
-    reading: Reading = "release"
-    time_encoder: str = "cosine-geometric"
-    precision: Precision = "exact"
-    length: int = 32  # L: a node itself and its last L - 1 events
-    patch: int = 1  # P: consecutive elements that make one token
-    channel: int = 50  # width of each of the four channels of a token
-    layers: int = 2
-    heads: int = 2
-    dropout: float = 0.1
-    time_dim: int = 100
-    node_dim: int = 0  # of the stream's node features; 0: none are used
-    out_dim: int = 172
-    legacy_padding: bool = False  # attend to padding and average over it, as the reference does
-    cooccurrence: Cooccurrence = "counts"
+    kernel: str = setting("identity", shared_help.KERNEL)
+    width: float = setting(1.0, shared_help.WIDTH)
+    clock: str = setting("s", shared_help.CLOCK)
+    reading: Reading = setting("release", f"How ψ enters the attention: {', '.join(READINGS)}.")
+    time_encoder: str = setting("cosine-geometric", shared_help.TIME_ENCODER)
+    precision: Precision = setting("exact", shared_help.PRECISION)
+    length: int = setting(32, "L: the sequence of a node is itself and its last L - 1 events.")
+    patch: int = setting(1, "P: consecutive elements of a sequence that make one token.")
+    channel: int = setting(50, "Width of each of the four channels of a token.")
+    layers: int = setting(2, "Layers of the Transformer.")
+    heads: int = setting(2, shared_help.HEADS)
+    dropout: float = setting(0.1, shared_help.DROPOUT)
+    time_dim: int = setting(100, shared_help.TIME_DIM)
+    node_dim: int = setting(0, shared_help.NODE_DIM)
+    out_dim: int = setting(172, shared_help.OUT_DIM)
+    legacy_padding: bool = setting(False, "Attend to padding and average over it, as the reference does.")
+    cooccurrence: Cooccurrence = setting(
+        "counts",
+        "What is told of who occurs in both pasts: counts, kernel (sums that fade with age) or both.",
+    )
 
     def __post_init__(self) -> None:
         check_each(self)

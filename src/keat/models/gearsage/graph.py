@@ -66,7 +66,7 @@ class ContactGraph:
 def build_graph(stream: EventStream, y: npt.NDArray[np.int64], delta: Delta = "target") -> ContactGraph:
     """Features and messages of a DGraphFin stream; self-loops are dropped, repeated edges kept."""
     if delta not in get_args(Delta):
-        raise InputError(f"--delta must be 'target' or 'end' for GEARSage, not '{delta}'.")
+        raise InputError(f"delta must be 'target' or 'end' for GEARSage, not '{delta}'.")
     x = build_features(stream, y)
     apart = np.flatnonzero(stream.src != stream.dst)
     src, dst, t = (column[apart] for column in (stream.src, stream.dst, stream.t))

@@ -1,0 +1,50 @@
+"""Every event of a split with what a model made of it, the most telling first: a queue to work through."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from keat.datasets.dgraphfin import DGraphFin
+from keat.errors import InputError
+from keat.runs.answer import Answer
+from keat.runs.fitting import Data
+from keat.runs.moments import spoken
+from keat.runs.testing import SomeTask
+from keat.tasks.graph_label import GraphLabel
+from keat.tasks.link import LinkRanking
+from keat.tasks.node_label import NodeLabel
+from keat.training.evaluate import Evaluation
+
+
+def scored_events(task: SomeTask, data: Data, found: Evaluation) -> Answer:
+    """Of a ranking the rank of what happened, worst first: what surprised the model. Of labels the score, the
+    highest first, with the label that was given."""
+    outcomes = found.outcomes.double().cpu().numpy()
+    if isinstance(task, GraphLabel):
+        order = np.argsort(-outcomes, kind="stable")
+        columns = {"node": task.nodes[order], "score": outcomes[order], "label": task.truth[order].astype(int)}
+        return Answer(pa.table(columns), f"{len(order):,} nodes, the most suspect first.")
+    assert not isinstance(data, DGraphFin)
+    if isinstance(task, NodeLabel):
+        order = np.argsort(-outcomes, kind="stable")
+        rows, told = task.asked[order], {"score": outcomes[order], "label": task.truth[order].astype(int)}
+    elif isinstance(task, LinkRanking):
+        order = np.argsort(-outcomes, kind="stable")
+        rows, told = task.asked[order], {"rank": outcomes[order]}
+    else:
+        raise InputError(f"The events of {task.kind} have no score each; use a ranking or labels.")
+    events = task.positives if isinstance(task, LinkRanking) else task.events
+    ids = data.stream.ids
+    return Answer(
+        pa.table(
+            {
+                "event": rows + events.offset,
+                "source": [ids.label(node) for node in events.src[rows].tolist()],
+                "destination": [ids.label(node) for node in events.dst[rows].tolist()],
+                "time": [spoken(t, events.unit) for t in events.t[rows].tolist()],
+                **told,
+            }
+        ),
+        f"{len(rows):,} events of {data.name}, the most telling first.",
+    )
