@@ -113,13 +113,14 @@ def attention_command(
 ) -> None:
     """Of trained runs: the blur meter with and without the kernel, variance of logits, faithfulness."""
     from keat.explain.measuring import measure_run
+    from keat.runs.explaining import subject_of
 
     data = open_dataset(dataset, reading)
     runs = list({run.absolute(): run for run in runs}.values())  # each once
     found = {}
     for run, name in zip(runs, shortest_names(runs), strict=True):
         print_line(f"Looking at {run} …", err)
-        found[name] = measure_run(run, data)
+        found[name] = measure_run(subject_of(run), data)
     _draw(picture, lambda path: _draw_variance(path, found))
     if json:
         told = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ from keat.cli.options import Json, at_least
 from keat.disk import require_folder
 from keat.errors import MissingExtraError, Notice
 
-TRAINED: dict[str, dict[str, float]] = {  # what a few short epochs want; the rest is usual
+TRAINED: dict[str, dict[str, Any]] = {  # what a few short epochs want; the rest is usual
     "tgn": {"lr": 1e-3},
     "keat-tgn": {"lr": 1e-3},
     "keat-rank": {"patience": 1, "tolerance": 0.01},
@@ -39,10 +39,11 @@ def demo_command(
     """
     require_folder(folder)  # before the work, not after it
     from keat.cli.demo_report import demo_report
-    from keat.cli.running import evaluate_by_name, heuristics_for  # brings torch: not for --help
+    from keat.cli.running import evaluate_by_name  # brings torch: not for --help
     from keat.datasets.loading import Dataset
     from keat.datasets.payments import simulate_payments
     from keat.report.plots import overview
+    from keat.runs.testing import heuristics_for
     from keat.runs.training import train
     from keat.tasks.making import make_task
 

@@ -17,9 +17,7 @@ from keat.runs.explaining import subject_of_run
 from keat.runs.reporting import HINT, about_data, command_line
 
 
-def demo_report(
-    data: Dataset, results: Sequence[Result], runs: Mapping[str, Run], path: Path
-) -> Page:
+def demo_report(data: Dataset, results: Sequence[Result], runs: Mapping[str, Run], path: Path) -> Page:
     """Trained models beside the heuristics, stale and fresh."""
     stale, fresh = ([r for r in results if r.refresh == refresh] for refresh in (200, 1))
     mrr = {r.model: r.metrics["mrr"] for r in stale}
@@ -27,10 +25,10 @@ def demo_report(
     first = results[0]
     fresher = "it" if best_fresh.model == best.model else best_fresh.model
     story = (
-        f"{best.model} is best with a test MRR of {best.metrics['mrr']:.3f}; where the state is always fresh, "
-        f"{fresher} has {best_fresh.metrics['mrr']:.3f}. Of the trained ones, keat-rank has "
-        f"{mrr['keat-rank']:.3f}, KEAT-TGN {mrr['keat-tgn']:.3f} and TGN {mrr['tgn']:.3f}: one seed and a few "
-        "epochs each, so an impression and no verdict."
+        f"{best.model} is best with a test MRR of {best.metrics['mrr']:.3f}; where the state is always "
+        f"fresh, {fresher} has {best_fresh.metrics['mrr']:.3f}. Of the trained ones, keat-rank has "
+        f"{mrr['keat-rank']:.3f}, KEAT-TGN {mrr['keat-tgn']:.3f} and TGN {mrr['tgn']:.3f}: one seed and a "
+        "few epochs each, so an impression and no verdict."
     )
     return write_report(
         Report(

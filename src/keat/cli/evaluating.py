@@ -82,8 +82,8 @@ def evaluate_command(
     scores: Annotated[
         Path | None,
         typer.Option(
-            help="Also write every event of the split with its score or rank, the most telling first, to this "
-            "CSV or Parquet file."
+            help="Also write every event of the split with its score or rank, the most telling first, to "
+            "this CSV or Parquet file."
         ),
     ] = None,
     json: Json = False,
@@ -98,13 +98,14 @@ def evaluate_command(
     from keat.cli.running import (  # brings torch: not for --help
         HEURISTICS,
         evaluate_by_name,
-        heuristics_for,
         require_known,
         run_file,
     )
     from keat.datasets.labelled_graph import open_labelled_graph
     from keat.runs.answer import require_table_file
+    from keat.runs.fitting import Data
     from keat.runs.queue import scored_events
+    from keat.runs.testing import SomeTask, heuristics_for
     from keat.tasks.graph_label import GraphLabel
 
     require_known(model)  # before a download, not after it
@@ -113,9 +114,11 @@ def evaluate_command(
         if model == HEURISTICS:
             raise typer.BadParameter("Scores are those of one model; name it.", param_hint="--scores")
     file = run_file(model)
+    data: Data
+    job: SomeTask
     if file is not None and file.spec.is_of_graph:
-        data = open_labelled_graph(dataset)
-        job = GraphLabel(data, split)  # type: ignore[arg-type]
+        graph = open_labelled_graph(dataset)
+        data, job = graph, GraphLabel(graph, split)  # type: ignore[arg-type]
     else:
         kind = task
         if file is not None and file.spec.task.is_of_nodes:  # its own labels, unless others are asked for
@@ -123,10 +126,17 @@ def evaluate_command(
             if (labels, asked) == (LabelSource(), TaskSpec()):
                 labels, asked = file.spec.source.labels, file.spec.task
         kind = kind or labels.task or ("node-label" if reading.label is not None else None)
-        how = {"negatives": negatives, "number": num_negatives, "seed": seed}
-        asked = replace(asked, kind=kind, sample=eval_sample, sample_seed=seed, **how)
-        data = labels.label(open_dataset(dataset, labels.reading(reading)), asked.labelled)
-        job = asked.make(data, split, trust_pickle=trust_pickle)  # type: ignore[arg-type]
+        asked = replace(
+            asked,
+            kind=kind,  # type: ignore[arg-type]
+            negatives=negatives,  # type: ignore[arg-type]
+            number=num_negatives,
+            seed=seed,
+            sample=eval_sample,
+            sample_seed=seed,
+        )
+        stream = labels.label(open_dataset(dataset, labels.reading(reading)), asked.labelled)
+        data, job = stream, asked.make(stream, split, trust_pickle=trust_pickle)  # type: ignore[arg-type]
     names = heuristics_for(job) if model == HEURISTICS else [model]
     found = [evaluate_by_name(name, data, job, split, refresh, seed) for name in names]
     results = [result for result, _ in found]

@@ -36,8 +36,8 @@ def explain_command(
         str | None,
         typer.Option(
             "--time",
-            help="When: a date like '2024-05-31 13:45', or a number in the unit of the data; by default right "
-            "after the last event.",
+            help="When: a date like '2024-05-31 13:45', or a number in the unit of the data; by default "
+            "right after the last event.",
         ),
     ] = None,
     event: Annotated[

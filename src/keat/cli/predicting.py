@@ -29,8 +29,8 @@ def predict_command(
     pairs: Annotated[
         Path | None,
         typer.Option(
-            help="Score the pairs of this file: source, destination[, time]; of a node-label run, its events: "
-            "source, destination, time and features, as in training."
+            help="Score the pairs of this file: source, destination[, time]; of a node-label run, its events "
+            "with time and features, as in training."
         ),
     ] = None,
     embeddings: Annotated[
@@ -55,7 +55,9 @@ def predict_command(
     top: Annotated[int, typer.Option(callback=at_least(1), help="How many, the best first.")] = 10,
     file: Annotated[
         Path | None,
-        typer.Option("--out", help="Write the whole table to this CSV or Parquet file instead of showing it."),
+        typer.Option(
+            "--out", help="Write the whole table to this CSV or Parquet file instead of showing it."
+        ),
     ] = None,
     json: Json = False,
 ) -> None:
@@ -75,13 +77,13 @@ def predict_command(
     if place is not None:
         require_table_file(place)
     run = open(folder)
-    if run.spec.is_of_graph != (graph is not None):
+    if run.spec.is_of_graph and graph is None:
         raise InputError(
-            f"{folder} scores the nodes of a whole graph, and has no pairs and no embeddings: use --graph FILE "
-            "for the most suspect of them."
-            if run.spec.is_of_graph
-            else f"{folder} is no run of a whole graph; ask it with --source or --pairs."
+            f"{folder} scores the nodes of a whole graph, and has no pairs and no embeddings; use --graph "
+            "FILE for the most suspect of them."
         )
+    if graph is not None and not run.spec.is_of_graph:
+        raise InputError(f"{folder} is no run of a whole graph; ask it with --source or --pairs.")
     if graph is not None:
         answer, title = run.suspects(graph, top=top), f"The most suspect nodes of {graph}"
     elif embeddings is not None:
@@ -108,7 +110,9 @@ def _of_sources(run: Run, source: str | None, at: str | None, top: int) -> tuple
     return run.rank(source, at=at, top=top), f"Likely destinations of {whom}"
 
 
-def _in_json(run: Run, answer: Answer, source: str | None, at: str | None, place: Path | None) -> dict[str, object]:
+def _in_json(
+    run: Run, answer: Answer, source: str | None, at: str | None, place: Path | None
+) -> dict[str, object]:
     """The table by what it is about; where it was written to a file, only how many rows that has."""
     if place is not None:
         return {"rows": len(answer), "file": str(place)}

@@ -62,13 +62,13 @@ def reproduce_command(
 
     A run that is interrupted goes on from its last epoch when the same command is given again.
     """
-    from keat.cli.reporting import command_line
     from keat.experiments.catalogue import EXPLAINED, all_names
     from keat.experiments.computed import COMPUTED
     from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import load_recipe
     from keat.experiments.reporting import computed_report, recipe_report, tables_of
     from keat.experiments.tables import shown, side_by_side
+    from keat.runs.reporting import command_line
 
     sources = _sources(data or [])
     path = figure or Path("keat-out") / f"{safe_name(Path(name).stem)}.png"

@@ -53,9 +53,7 @@ def evaluate_by_name(
         if what != predicted(task.kind):
             raise InputError(f"The run {name} predicts {what}, but the task is {task.kind}.")
         with progress_bar(name) as progress:
-            found = evaluate_run(
-                Path(name), data, task, split, file=file, refresh=refresh, progress=progress
-            )
+            found = evaluate_run(Path(name), data, task, split, file=file, refresh=refresh, progress=progress)
     else:
         _require_right_kind(name, task)
         with progress_bar(name) as progress, one_thread():

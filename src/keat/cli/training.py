@@ -167,7 +167,9 @@ def _print(run: Run, tested: Tested, report: Page) -> None:
         out.print(f"  95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)")
     if tested.judged is not None:
         for before, after in zip(tested.judged.before, tested.judged.after, strict=True):
-            out.print(f"  test calibration error of {after.of}: {after.ece:.4f}, uncalibrated {before.ece:.4f}")
+            out.print(
+                f"  test calibration error of {after.of}: {after.ece:.4f}, uncalibrated {before.ece:.4f}"
+            )
     for name, metrics in tested.beside.items():
         out.print(f"  test of {name}, beside it: {_in_words(metrics)}")
     print_line(f"The report: {report}")

@@ -50,8 +50,8 @@ PresetOption = Annotated[
     str,
     typer.Option(
         "--preset",
-        help="How it is trained where nothing else is said: usual, the best we know for the model; paper, the "
-        "setting of the KEAT paper; tgb, that of TGB's examples.",
+        help="How it is trained where nothing else is said: usual, the best we know for the model; paper, "
+        "the setting of the KEAT paper; tgb, that of TGB's examples.",
         rich_help_panel=_FIT,
     ),
 ]

@@ -23,5 +23,7 @@ def dataset_html(data: Dataset) -> str:
         **{f"{name} events": f"{size:,}" for name, size in data.splits.sizes.items()},
         "σ, from the training split": humanize(data.sigma(), unit),
     }
-    cells = "".join(f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows.items())
+    cells = "".join(
+        f"<tr><td>{escape(name)}</td><td>{escape(value)}</td></tr>" for name, value in rows.items()
+    )
     return f"<p><b>{escape(data.name)}</b></p><table>{cells}</table>"

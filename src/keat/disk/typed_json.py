@@ -1,4 +1,4 @@
-"""Frozen dataclasses from JSON: what a file says is checked against the types of the fields, all the way down.
+"""Dataclasses from JSON: what a file says is checked against the types of the fields, all the way down.
 
 `dataclasses.asdict` writes one; `typed` reads it. An entry that is missing has the default of its field, so a
 file may be older than a field; an entry that no field is called like is an error, as is any other type.

@@ -79,8 +79,7 @@ class Asker:
         t = last + 1 if t is None else t
         if t <= last:
             raise InputError(
-                f"The run has seen events up to {last}, later than {t}; to go back in time, give the dataset, "
-                "too."
+                f"The run has seen events up to {last}, later than {t}; to go back in time, give the dataset."
             )
         rank = self._rank_among_known(ends[0], ends[1], t)
         return self._explain(ends[0], ends[1], t, older, rank, position)

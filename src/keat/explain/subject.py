@@ -46,6 +46,6 @@ class Subject:
         """By an attention or by a pair term."""
         if not isinstance(self.present, TGN | WithPairTerm | KeatRank):
             raise InputError(
-                f"{self.where} holds a {self.name}; explanations read the attention of TGN and pair terms. It "
-                "can be asked for predictions and be evaluated all the same."
+                f"{self.where} holds a {self.name}; explanations read the attention of TGN and pair terms. "
+                "It can be asked for predictions and be evaluated all the same."
             )

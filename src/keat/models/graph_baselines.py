@@ -47,7 +47,10 @@ class Degree(GraphBaseline):
     name = "degree"
 
     def _score(
-        self, stream: EventStream, y: npt.NDArray[np.int64], train: npt.NDArray[np.int64]
+        self,
+        stream: EventStream,
+        y: npt.NDArray[np.int64],  # noqa: ARG002
+        train: npt.NDArray[np.int64],  # noqa: ARG002
     ) -> npt.NDArray[np.float64]:
         ends = np.concatenate((stream.src, stream.dst))
         return np.bincount(ends, minlength=stream.num_nodes).astype(np.float64)

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from keat.report.charts import SERIES
 from keat.report.page import Section
 from keat.report.svg import Line, chart, legend, round_steps
-from keat.training.epochs import read_history
+from keat.training.fit import EpochReport
 
 MANY = 60  # epochs, of which points would make a thick line
 DASHES = ("", "6 3", "2 3", "8 3 2 3")
 
 
-def curves_section(runs: Mapping[str, Path], metric: str) -> Section | None:
+def curves_section(runs: Mapping[str, Sequence[EpochReport]], metric: str) -> Section | None:
     """Loss and validation metric over epochs, a line for each run; None where no run has kept two epochs."""
-    histories = {name: read_history(folder) for name, folder in runs.items()}
-    histories = {name: epochs for name, epochs in histories.items() if len(epochs) > 1}
+    histories = {name: epochs for name, epochs in runs.items() if len(epochs) > 1}
     if not histories:
         return None
     looks = dict(zip(histories, ((SERIES[k % 6], DASHES[k // 6 % 4]) for k in range(99)), strict=False))
     kept = {name: _best(epochs) for name, epochs in histories.items()}
-    losses = {name: [epoch["loss"] for epoch in epochs] for name, epochs in histories.items()}
+    losses = {name: [epoch.loss for epoch in epochs] for name, epochs in histories.items()}
     panels = [_panel("training loss", losses, looks, kept)]
     validated = {
-        name: [epoch["val"][metric] for epoch in epochs]
+        name: [epoch.val[metric] for epoch in epochs]
         for name, epochs in histories.items()
-        if all(epoch["val"] for epoch in epochs)
+        if all(epoch.val for epoch in epochs)
     }
     if validated:
         panels.append(_panel(f"validation {metric}", validated, looks, kept))
@@ -64,5 +61,5 @@ def _panel(
     return chart(title, lines, ticks, min(every) - room, max(every) + room, f"{title} over epochs")
 
 
-def _best(epochs: list[dict[str, Any]]) -> int:
-    return int([epoch["epoch"] for epoch in epochs if epoch["best"]][-1])
+def _best(epochs: Sequence[EpochReport]) -> int:
+    return [epoch.epoch for epoch in epochs if epoch.best][-1]

@@ -58,7 +58,11 @@ def results_table(results: Sequence[Result]) -> Table:
     metrics = list(first.metrics)
     timed = first.seconds is not None
     rows = [
-        [r.model, *(f"{r.metrics[metric]:.4f}" for metric in metrics), *([f"{r.seconds:.1f}"] if timed else [])]
+        [
+            r.model,
+            *(f"{r.metrics[metric]:.4f}" for metric in metrics),
+            *([f"{r.seconds:.1f}"] if timed else []),
+        ]
         for r in sorted(results, key=lambda r: -r.metrics[metrics[0]])
     ]
     caption = f"{first.events:,} targets{_against(first)}{_freshness(first)}."

@@ -119,7 +119,7 @@ class Answers:
             src, dst, t, features = stream.src, stream.dst, stream.t, stream.features
             if (t < self.present.last_time).any():
                 self.moment(int(t.min()))  # the past is refused
-            ends = tuple([names.label(node) for node in side.tolist()] for side in (src, dst))
+            ends = [names.label(node) for node in src.tolist()], [names.label(node) for node in dst.tolist()]
         scores = [
             model.score(EventQueries(src[part], t[part], dst[part], features[part]))[:, 0]
             for part in _parts(len(src))
@@ -206,7 +206,7 @@ def _finite(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     bad = ~np.isfinite(scores)
     if bad.any():
         raise KeatError(
-            f"The score of row {int(np.argmax(bad)) + 1} is no number: its time or features are far from those "
-            "the run was trained on, or the run is damaged."
+            f"The score of row {int(np.argmax(bad)) + 1} is no number: its time or features are far from "
+            "those the run was trained on, or the run is damaged."
         )
     return scores

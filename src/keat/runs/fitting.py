@@ -26,6 +26,7 @@ from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkTask
 from keat.tasks.making import AnyTask, training_labels
 from keat.tasks.node_property import NodeProperty
+from keat.tasks.task_spec import TaskSpec
 from keat.training.bfloat16 import require_bfloat16
 from keat.training.fit import EpochReport, Watcher, fit
 from keat.training.graph_lessons import GraphLessons
@@ -72,13 +73,17 @@ def train_run(
         head=head,
         keat=keat.__version__,
     )
-    negatives = task.strategy if isinstance(task, LinkTask) else None
-    asked = replace(spec.task, kind=task.kind, negatives=negatives)
-    file = RunFile(replace(spec, task=asked), facts)
+    file = RunFile(replace(spec, task=settled(spec.task, task)), facts)
     lessons = _lessons(spec, data, task, model)
     kept_in = RunFolder(folder, file, stream.ids, resume=resume)
     with _enough_memory(), kept_in as run:
         return Trained(file, fit(model, lessons, task, spec.fitting, run, watchers))
+
+
+def settled(asked: TaskSpec, task: AnyTask | GraphLabel) -> TaskSpec:
+    """With what the dataset decided: the kind of task, and against whom a positive is ranked."""
+    negatives = task.strategy if isinstance(task, LinkTask) else None
+    return replace(asked, kind=task.kind, negatives=negatives)  # type: ignore[arg-type]
 
 
 def task_of(spec: RunSpec, data: Data, split: str) -> AnyTask | GraphLabel:
@@ -123,6 +128,7 @@ def _fresh_model(
         if not isinstance(spec.config, GEARSageConfig):
             raise InputError(f"{spec.model} reads streams of events, not a whole labelled graph.")
         return build_graph_model(data.stream, data.y, spec.config, spec.fitting.seed), None
+    assert not isinstance(spec.config, GEARSageConfig)  # `task_of` refuses that
     sigma = data.sigma(clock_of(data.stream.unit, spec.config.clock))
     model: LearnedLinkModel = build_model(data.train, spec.config, spec.fitting.seed, sigma)
     if isinstance(task, LinkTask):

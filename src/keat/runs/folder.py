@@ -158,7 +158,7 @@ class RunFolder:
         parameters = {f"model.{name}": value for name, value in model.state_dict().items()}
         if not all(value.isfinite().all() for value in parameters.values() if value.is_floating_point()):
             raise KeatError(
-                f"A parameter is no longer finite after epoch {report.epoch}; lower the learning rate or clip gradients."
+                f"A parameter is no longer finite after epoch {report.epoch}; lower lr or set clip."
             )
         history = [*self._history, report]
         lines = [json.dumps(dataclasses.asdict(epoch)) + "\n" for epoch in history]

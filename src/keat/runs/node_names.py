@@ -45,8 +45,7 @@ class NodeNames:
 
     def known(self, side: Side) -> list[str | int]:
         """Labels of all nodes of a side; of all nodes, where there are no sides."""
-        labels: list[str | int] = self._of_side(side)[1].labels.to_pylist()
-        return labels
+        return [self.label(node) for node in self._of_side(side)[0].tolist()]
 
     def find(self, labels: Sequence[str | int] | pa.Array, side: Side) -> Dense:
         """Nodes of labels, as they are written or as they are kept; a stranger has -1."""

@@ -1,8 +1,9 @@
 """What a run has seen up to now: the state of its model, the names of nodes, and which rows they were.
 
 State advances time by time where a model minds how events are cut (TGN), so it does not matter in which
-pieces they come: the events of the last time wait until a later one arrives. A question in between is answered
-with them observed; should more of the same time arrive after it, the state from before is taken up again.
+pieces they come: the events of the last time wait until a later one arrives. A question in between is
+answered with them observed; should more of the same time arrive after it, the state from before is taken up
+again.
 """
 
 from __future__ import annotations

@@ -23,7 +23,11 @@ def scored_events(task: SomeTask, data: Data, found: Evaluation) -> Answer:
     outcomes = found.outcomes.double().cpu().numpy()
     if isinstance(task, GraphLabel):
         order = np.argsort(-outcomes, kind="stable")
-        columns = {"node": task.nodes[order], "score": outcomes[order], "label": task.truth[order].astype(int)}
+        columns = {
+            "node": task.nodes[order],
+            "score": outcomes[order],
+            "label": task.truth[order].astype(int),
+        }
         return Answer(pa.table(columns), f"{len(order):,} nodes, the most suspect first.")
     assert not isinstance(data, DGraphFin)
     if isinstance(task, NodeLabel):

@@ -74,7 +74,13 @@ def results(run: Run, tested: Tested) -> list[Result]:
     refresh = None if run.spec.is_of_graph else tested.refresh
     return [
         Result(
-            model, run.facts.data.name, "test", tested.task.kind, metrics, tested.evaluation.events, refresh=refresh
+            model,
+            run.facts.data.name,
+            "test",
+            tested.task.kind,
+            metrics,
+            tested.evaluation.events,
+            refresh=refresh,
         )
         for model, metrics in every.items()
     ]

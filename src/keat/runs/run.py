@@ -41,8 +41,8 @@ class Run:
     it remembers, and what its nodes are called.
 
     Make one with `keat.train`, get one back with `keat.open`. `observe` shows it what has happened since;
-    `rank`, `score`, `shares`, `embeddings` and `explain` ask it; `evaluate` measures it, `report` makes a page
-    of that; `save` keeps what it has seen. Nothing that is asked changes it.
+    `rank`, `score`, `shares`, `embeddings` and `explain` ask it; `evaluate` measures it, `report` makes a
+    page of that; `save` keeps what it has seen. Nothing that is asked changes it.
     """
 
     def __init__(
@@ -211,7 +211,9 @@ class Run:
         data = self.open_data() if data is None else data
         task = task_of(self.spec, data, split)
         refresh = usual_refresh_of(self.spec, data) if refresh is None else refresh
-        return evaluate_run(self.folder, data, task, split, file=self.file, refresh=refresh, device=self.device)
+        return evaluate_run(
+            self.folder, data, task, split, file=self.file, refresh=refresh, device=self.device
+        )
 
     def test(self, data: Data | None = None) -> Tested:
         """The test split, with the heuristics beside it and how far scores can be trusted."""

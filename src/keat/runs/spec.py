@@ -1,8 +1,8 @@
 """`RunSpec`: everything that is decided about a run before it is trained, in one typed value.
 
 The data and how they are read, split and labelled; the task; the model and its configuration; the fitting,
-with the seed. Two runs of equal specs on equal data are equal to the bit. A spec is written to ``run.json`` as
-it is; `keat.runs.run_file` reads it again.
+with the seed. Two runs of equal specs on equal data are equal to the bit. A spec is written to ``run.json``
+as it is; `keat.runs.run_file` reads it again.
 """
 
 from __future__ import annotations

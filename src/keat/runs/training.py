@@ -47,15 +47,16 @@ def train(
     """Train ``model`` on a file, a frame, a stream or a dataset by name, and return the run.
 
     An option says how to read a file or frame (``src``, ``dst``, ``time``, ``features`` …: `read_events`),
-    where labels of a node task come from (``period``, ``node_labels`` …), how the model is trained (``epochs``,
-    ``lr``, ``negatives`` …), or what it is (``kernel``, ``neighbors`` …). What is not said is the best we know
-    for that model; ``preset="paper"`` is the setting of the paper, ``"tgb"`` that of TGB's examples.
+    where labels of a node task come from (``period``, ``node_labels`` …), how the model is trained
+    (``epochs``, ``lr``, ``negatives`` …), or what it is (``kernel``, ``neighbors`` …). What is not said is
+    the best we know for that model; ``preset="paper"`` is the setting of the paper, ``"tgb"`` that of TGB's
+    examples.
 
     ``task`` is what it is trained for, by default what the data are made for; ``held_out`` are the shares of
-    events that validation and test have. For node tasks, ``encoder`` may
-    be the folder of a run whose model is used as it is, so that only a head is trained; ``counts`` shows plain
-    counts and recencies to the head for labels of events. The run is kept in ``out``, by default
-    ``runs/MODEL-DATASET-SEED``; it has then seen all of the source.
+    events that validation and test have. For node tasks, ``encoder`` may be the folder of a run whose model
+    is used as it is, so that only a head is trained; ``counts`` shows plain counts and recencies to the head
+    for labels of events. The run is kept in ``out``, by default ``runs/MODEL-DATASET-SEED``; it has then seen
+    all of the source.
     """
     chosen = Options.of(model, options)
     spec, data = prepare(

@@ -64,6 +64,6 @@ def labelled_nodes(graph: DGraphFin, part: Part) -> npt.NDArray[np.int64]:
     classes = np.unique(graph.y[nodes]).tolist()
     if classes != [0, 1]:
         raise InputError(
-            f"The {part} nodes of {graph.stream.name} are of classes {classes}; they must be of 0 and 1, both."
+            f"The {part} nodes of {graph.name} are of classes {classes}; they must be of 0 and 1, both."
         )
     return nodes

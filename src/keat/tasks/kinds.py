@@ -1,4 +1,4 @@
-"""Names of tasks and of what can be chosen about them. Nothing here brings torch: the command's help reads it."""
+"""Names of tasks and of what can be chosen about them. It brings no torch: the command's help reads it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`LabelSource`: where the labels of a node task come from, in plain values, and the dataset that has them."""
+"""`LabelSource`: where the labels of a node task come from, and the dataset that has them."""
 
 from __future__ import annotations
 

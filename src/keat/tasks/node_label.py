@@ -19,7 +19,6 @@ from keat.tasks.metrics import ap_and_auc
 from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Step, refresh_steps, steps_by_time
 
 
-
 class NodeLabel:
     """Each labelled event of the split is asked about before it is observed; ROC-AUC and average precision
     over the whole split. Nobody is told a label: bans and frauds become known late."""

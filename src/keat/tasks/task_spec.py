@@ -1,4 +1,4 @@
-"""`TaskSpec`: what a run is trained for and asked, in plain values, and the task that it makes of a dataset."""
+"""`TaskSpec`: what a run is trained for and asked, and the task that it makes of a dataset."""
 
 from __future__ import annotations
 
