@@ -151,7 +151,7 @@ class Run:
         destination, rank, score, and the share each has among all known destinations."""
         answers = self._answers()
         if sources is None:
-            sources = self.names.known("src")
+            sources = answers.known_sources()
         asked = [sources] if isinstance(sources, str | int) else list(sources)
         return answers.rank(asked, answers.moment(at), top)
 
