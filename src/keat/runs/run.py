@@ -138,9 +138,10 @@ class Run:
         than the last that was seen are an error, or with ``late="clamp"`` are observed as of that time.
         Nothing is kept in the folder before `save`.
         """
+        present = self.present  # which a whole graph has not
         stream = source if isinstance(source, EventStream) else later(self.spec.source.reading).read(source)
         self.facts.require_features(stream.name, stream.feature_dim)
-        return self.present.observe(stream, late)
+        return present.observe(stream, late)
 
     # -- questions -------------------------------------------------------------------------------------
 
