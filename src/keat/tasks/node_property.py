@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -12,6 +11,7 @@ import torch
 from keat.errors import unknown_name
 from keat.events import EventStream, NodeLabels
 from keat.models.contract import NodeQueries
+from keat.tasks.kinds import PROTOCOLS, Protocol
 from keat.tasks.metrics import ndcg
 from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Reveal, starts_of_runs
 
