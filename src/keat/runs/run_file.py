@@ -81,8 +81,9 @@ def _typed(content: dict[str, object]) -> RunFile:
     if not isinstance(spec, dict) or "facts" not in content:
         raise ValueError("it has no 'spec' or no 'facts'")
     hints = get_type_hints(RunSpec)
-    for name in (*content.keys() - {"format", "spec", "facts"}, *spec.keys() - hints.keys()):
-        raise ValueError(f"'{name}' is no entry of it")
+    unknown = [*content.keys() - {"format", "spec", "facts"}, *spec.keys() - hints.keys()]
+    if unknown:
+        raise ValueError(f"'{unknown[0]}' is no entry of it")
     if "model" not in spec or "config" not in spec:
         raise ValueError("it has no 'model' or no 'config'")
     model = typed(str, spec["model"])
