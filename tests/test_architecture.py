@@ -42,7 +42,9 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "runs": DATA | {"state", "models", "tasks", "calibration", "training"} | MATHS,
     "patching": MATHS | {"errors"},
     "integrations": DATA | {"state", "models", "tasks"} | MATHS,
-    "experiments": DATA | {"state", "models", "tasks", "training", "analysis", "report", "explain"} | MATHS,
+    "experiments": DATA
+    | {"state", "models", "tasks", "training", "analysis", "report", "explain", "runs"}
+    | MATHS,
 }
 TOP = {"cli", "__init__", "__main__"}  # may import anything
 
