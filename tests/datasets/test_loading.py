@@ -94,7 +94,7 @@ def test_an_unknown_name_gets_the_nearest() -> None:
     ],
 )
 def test_times_that_make_odd_seconds_are_pointed_out(first: int, step: int, unit: TimeUnit) -> None:
-    with pytest.warns(Notice, match=f'taken as seconds; if their unit is .*--unit {unit}, or unit="{unit}"'):
+    with pytest.warns(Notice, match=rf"taken as seconds; if their unit is .* say so \(unit {unit}\)"):
         load(frame(first, step))
     assert load(frame(first, step), unit=unit).stream.unit == unit  # said so: no notice
 
@@ -135,7 +135,7 @@ def test_a_saved_slice_is_a_dataset_of_its_own(random_stream: MakeStream, tmp_pa
     [
         (
             ["20240131", "20240201", "20241231"],
-            "look like dates written as YYYYMMDD; if they are, say so: --time-format yyyymmdd,",
+            "look like dates written as YYYYMMDD; if they are, say so .time-format yyyymmdd.",
         ),
         (["202401", "202402", "202412"], "look like dates written as YYYYMM;"),
         (["202401311345", "202402010000", "202402012359"], "look like dates written as YYYYMMDDhhmm;"),
