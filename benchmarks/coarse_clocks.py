@@ -33,12 +33,14 @@ from keat.datasets.loading import Dataset
 from keat.errors import Notice
 from keat.events import EventStream
 from keat.models.registry import ARCHITECTURES, LINK_MODELS, create_link_model, trains_in_turn
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec, configuration
+from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkTask
 from keat.tasks.making import TaskKind, make_task
 from keat.training.evaluate import evaluate
 from keat.training.fit import EpochReport, FitConfig
 from keat.training.lessons import LinkLessons
-from keat.training.runs import configuration, evaluate_run, train_run
 
 BATCH = 200
 HEURISTICS = [name for name, entry in LINK_MODELS.items() if entry.heuristic]
@@ -128,8 +130,8 @@ def run_cell(name: str, model: str, folder: Path) -> dict[str, Any]:
                 fitting = replace(fitting, loss="listwise", negatives=50, lr=3e-3)
             config = configuration(model)
             reports: list[EpochReport] = train_run(
-                model, data, run, config, fitting, task=validation.sample(source.asked[0], seed=0)
-            )
+                RunSpec(model, config, fitting, TASK[validation.sample(source.asked[0], seed=0)]), data, run
+            ).reports
             found = {kind: evaluate_run(run, data, task, "test", refresh=1) for kind, task in tasks.items()}
         lessons = LinkLessons(data, BATCH, in_turn=trains_in_turn(config)).epoch(1, 1)
         line["steps"] = sum(lesson.queries is not None for lesson in lessons)

@@ -27,15 +27,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
-
-from benchmarks.ledgers import append, commit, interval, read, spread
-from keat.bandwidth import estimate_sigma
-from keat.datasets.dgraphfin import DGraphFin
-from keat.datasets.dgraphfin_generator import TYPES, ContactsConfig, ContactsTruth, write_dgraphfin
-from keat.events.fingerprint import fingerprint
-from keat.models.gearsage import build_features, build_graph
-from keat.models.gearsage.features import edge_types, latest_times
-from keat.training.epochs import read_history
 from keat.training.gearsage import (
     GEARSageFit,
     evaluate_gearsage,
@@ -44,6 +35,15 @@ from keat.training.gearsage import (
     open_labelled_graph,
     train_gearsage,
 )
+
+from benchmarks.ledgers import append, commit, interval, read, spread
+from keat.bandwidth import estimate_sigma
+from keat.datasets.dgraphfin import DGraphFin
+from keat.datasets.dgraphfin_generator import TYPES, ContactsConfig, ContactsTruth, write_dgraphfin
+from keat.events.fingerprint import fingerprint
+from keat.models.gearsage import build_features, build_graph
+from keat.models.gearsage.features import edge_types, latest_times
+from keat.runs.epochs import read_history
 
 NODES = 60_000
 FRAUD_SHARE = 0.1  # of labelled nodes, eight times that of DGraphFin: 300 frauds to be found in the test part

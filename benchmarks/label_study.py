@@ -23,19 +23,21 @@ from typing import Any
 
 import numpy as np
 import torch
+from keat.training.description import read_description
 from pyarrow.csv import ReadOptions, read_csv
 
 import keat
 from benchmarks.ledgers import append, commit, interval, read, spread
 from keat.datasets.loading import Dataset
 from keat.models.registry import create_label_model
+from keat.runs.epochs import read_history
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec, configuration
+from keat.runs.testing import evaluate_run
 from keat.tasks.label_making import label_events_by_node
 from keat.tasks.node_label import End, NodeLabel
-from keat.training.description import read_description
-from keat.training.epochs import read_history
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.fit import FitConfig
-from keat.training.runs import configuration, evaluate_run, train_run
 
 
 @dataclass(frozen=True)
@@ -120,24 +122,23 @@ def run_one(study: str, data: Dataset, end: End, cell: Cell, seed: int, scratch:
         links = replace(fitting, epochs=LINK_EPOCHS, validate_every=LINK_EPOCHS)
         validation = keat.make_task(data, "val", kind="link-classification")
         train_run(
-            cell.model,
+            RunSpec(cell.model, config, links, TASK[validation]),
             data,
             encoder,
-            config,
-            links,
-            task=validation,
             resume=(encoder / "run.json").exists(),
         )
     folder = scratch / f"{study}-{cell.model}-{cell.how}-{cell.reads}-{seed}"
     train_run(
-        cell.model,
+        RunSpec(
+            cell.model,
+            config,
+            fitting,
+            TASK[task_of(data, "val", end)],
+            encoder=str(encoder),
+            counts=cell.reads == "both",
+        ),
         data,
         folder,
-        config,
-        fitting,
-        task=task_of(data, "val", end),
-        encoder=encoder,
-        counts=cell.reads == "both",
         resume=(folder / "run.json").exists(),
     )
     result = evaluate_run(folder, data, test, "test")

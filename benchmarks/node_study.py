@@ -23,18 +23,20 @@ from typing import Any
 
 import numpy as np
 import torch
+from keat.training.description import read_description
 
 import keat
 from benchmarks.ledgers import append, commit, interval, read, spread
 from keat.datasets.loading import Dataset
 from keat.models.registry import NODE_MODELS
+from keat.runs.epochs import read_history
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec, configuration
+from keat.runs.testing import evaluate_run
 from keat.tasks.label_making import label_by_period
 from keat.tasks.node_property import NodeProperty, Protocol
-from keat.training.description import read_description
-from keat.training.epochs import read_history
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig
-from keat.training.runs import configuration, evaluate_run, train_run
 
 
 @dataclass(frozen=True)
@@ -120,14 +122,11 @@ def train_one(study: str, data: Dataset, cell: Cell, seed: int, scratch: Path) -
     folder = scratch / f"{study}-{cell.model}-{cell.messages}-{cell.protocol}-{seed}"
     started = time.process_time()
     reports = train_run(
-        cell.model,
+        RunSpec(cell.model, config, fitting, TASK[task_of(data, "val", cell.protocol)]),
         data,
         folder,
-        config,
-        fitting,
-        task=task_of(data, "val", cell.protocol),
         resume=(folder / "run.json").exists(),
-    )
+    ).reports
     test = evaluate_run(folder, data, task_of(data, "test", cell.protocol), "test")
     history = read_history(folder)
     best = [line for line in history if line["best"]][-1]

@@ -9,11 +9,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 import torch
+from keat.training.predict import score_pairs
 
 from keat.errors import InputError
 from keat.events import IdMap
 from keat.models.contract import Queries
-from keat.training.predict import score_pairs
 
 
 class Numbers:
