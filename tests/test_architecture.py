@@ -29,7 +29,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "team": set(),
     **{part: MATHS | {"errors", "compiled", "team"} for part in MATHS},
     "events": {"errors", "disk", "clock"},
-    "datasets": {"errors", "disk", "events", "bandwidth"},
+    "datasets": {"errors", "disk", "events", "bandwidth", "clock"},
     "state": {"errors", "events", "compiled", "team"} | MATHS,
     "cooccurrence": {"errors", "events", "state", "compiled", "team"} | MATHS,
     "models": {"errors", "events", "state", "cooccurrence", "compiled", "team"} | MATHS,
@@ -39,10 +39,14 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "analysis": DATA | {"state", "models"} | MATHS,
     "report": DATA | {"analysis", "models", "tasks", "calibration", "training"} | MATHS,
     "explain": DATA | {"state", "models", "tasks", "training", "analysis", "report"} | MATHS,
-    "runs": DATA | {"state", "models", "tasks", "calibration", "training"} | MATHS,
+    "runs": DATA
+    | {"state", "models", "tasks", "calibration", "training", "analysis", "report", "explain"}
+    | MATHS,
     "patching": MATHS | {"errors"},
     "integrations": DATA | {"state", "models", "tasks"} | MATHS,
-    "experiments": DATA | {"state", "models", "tasks", "training", "analysis", "report", "explain"} | MATHS,
+    "experiments": DATA
+    | {"state", "models", "tasks", "calibration", "training", "analysis", "report", "explain", "runs"}
+    | MATHS,
 }
 TOP = {"cli", "__init__", "__main__"}  # may import anything
 

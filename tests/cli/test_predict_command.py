@@ -11,7 +11,7 @@ from command import assert_fails, keat
 
 import keat as keat_library
 from keat.datasets.dgraphfin_generator import write_dgraphfin
-from keat.training.epochs import kept_file, load_tensors, read_history
+from keat.runs.epochs import kept_file, load_tensors, read_history
 from trained_runs import payments, small, trained
 
 LAST = 1_000_000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import Field, asdict, fields
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -16,10 +16,10 @@ from keat.cli.generated_options import (
 )
 from keat.cli.training import MODELS, train_command
 from keat.cli.training_options import command_for, trainable
-from keat.cli.whole_graph import NAMES
+from keat.models.registry import GRAPH_ARCHITECTURES
 from keat.models.tgn import TGNConfig
+from keat.runs.run_file import read_run_file
 from keat.training import bfloat16
-from keat.training.description import read_description
 from keat.training.fit import FitConfig
 
 
@@ -52,7 +52,7 @@ def shown_options(*words: str) -> dict[str, str]:
 def test_every_setting_of_a_model_is_an_option_with_help_and_its_default(model: str) -> None:
     shown, chosen = shown_options(model), trainable()[model]
     for settings in (chosen.config, chosen.fit):
-        for each in offered(settings, of_graph=model in NAMES):
+        for each in offered(settings, of_graph=model in GRAPH_ARCHITECTURES):
             option, default = option_of(each), getattr(settings, each.name)
             if default is True:
                 option = f"--no-{option.removeprefix('--')}"
@@ -71,7 +71,7 @@ def test_the_help_of_a_model_has_no_settings_of_others(model: str) -> None:
     own = {
         option_of(each)
         for settings in (chosen.config, chosen.fit)
-        for each in offered(settings, of_graph=model in NAMES)
+        for each in offered(settings, of_graph=model in GRAPH_ARCHITECTURES)
     }
     generated = {
         option_of(each)
@@ -171,10 +171,10 @@ def test_what_is_typed_arrives(tmp_path: Path) -> None:
     orders = (write_orders(tmp_path), *ORDERS)
     done = keat("train", "keat-tgn", *orders, *small, *fit, "--out", tmp_path / "run", "--json")
     assert done.json["seed"] == 3
-    told = read_description(tmp_path / "run")
+    spec = read_run_file(tmp_path / "run").spec
     wanted = TGNConfig("laplacian", 2.0, dim=8, neighbors=3, heads=1, shared_edge_weights=False)
-    assert told["config"] == asdict(wanted)
-    assert (told["fit"]["negatives"], told["fit"]["seed"], told["fit"]["lr"]) == (2, 3, FitConfig().lr)
+    assert spec.config == wanted
+    assert (spec.fitting.negatives, spec.fitting.seed, spec.fitting.lr) == (2, 3, FitConfig().lr)
 
 
 def option_of(each: Field[Any]) -> str:
