@@ -8,7 +8,7 @@ from pathlib import Path
 from keat.cli.console import progress_bar
 from keat.disk import look_at
 from keat.errors import InputError, unknown_name
-from keat.models.registry import GRAPH_BASELINES, LABEL_MODELS, LINK_MODELS, NODE_MODELS, TRAINED
+from keat.models.registry import GRAPH_BASELINES, LINK_MODELS, TRAINED
 from keat.report.results import Negatives, Result
 from keat.runs.fitting import Data
 from keat.runs.run_file import RunFile, is_run, read_run_file, require_run
@@ -23,18 +23,14 @@ from keat.runs.testing import (
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.training.evaluate import Evaluation, evaluate
+from keat.training.node_tasks import NODE_TASKS
 
 HEURISTICS = "heuristics"
+PREDICTED = {kind: task.asks_for for kind, task in NODE_TASKS.items()} | {"graph-label": "labels of graphs"}
 MODELS: dict[str, Mapping[str, object]] = {  # by what they predict
     "links": LINK_MODELS,
-    "node properties": NODE_MODELS,
-    "labels of events": LABEL_MODELS,
-    "labels of a whole graph": GRAPH_BASELINES,
-}
-PREDICTED = {
-    "node-property": "node properties",
-    "node-label": "labels of events",
-    "graph-label": "labels of a whole graph",
+    **{task.asks_for: task.models for task in NODE_TASKS.values()},
+    PREDICTED["graph-label"]: GRAPH_BASELINES,
 }
 
 

@@ -18,7 +18,7 @@ from keat.cooccurrence.observing import observe
 from keat.cooccurrence.pair_term import Numbers
 from keat.cooccurrence.paths import most_reached
 from keat.cooccurrence.reading import Events, Questions, Scales, Scratch, read_in_turn
-from keat.cooccurrence.tables import IN, NONE, NOW, PAIRS, empty_tables, indexed, with_room
+from keat.cooccurrence.tables import IN, NONE, NOW, OUT, PAIRS, empty_tables, indexed, with_room
 from keat.cooccurrence.widths import geometric_widths
 from keat.state.checking import check_that
 
@@ -96,6 +96,10 @@ class KernelCooccurrence:
     @property
     def last_time(self) -> int:
         return int(self.tables.clock[NOW]) // self.clock.multiply
+
+    def sources(self) -> Ids:
+        """Nodes that have been sources."""
+        return np.flatnonzero(self.tables.nodes["count"][:, OUT]).astype(np.int32)
 
     def destinations(self) -> Ids:
         """Nodes that have been destinations."""

@@ -179,6 +179,10 @@ class LearnedLinkModel(LearnedModel, LinkModel):
         if events == 0:
             raise InputError(f"The {self.name} has observed no events, so it has no time to speak of.")
 
+    def sources(self) -> npt.NDArray[np.int32]:
+        """Nodes that are known as sources."""
+        return np.unique(self.log.src[: self.log.length].cpu().numpy()).astype(np.int32)
+
     def destinations(self) -> npt.NDArray[np.int32]:
         """Nodes that are known as destinations."""
         return np.unique(self.log.dst[: self.log.length].cpu().numpy()).astype(np.int32)

@@ -92,6 +92,9 @@ class KeatRank(LearnedLinkModel):
     def last_time(self) -> int:
         return self.past.last_time
 
+    def sources(self) -> npt.NDArray[np.int32]:
+        return self.past.sources()
+
     def destinations(self) -> npt.NDArray[np.int32]:
         return self.past.destinations()
 

@@ -91,6 +91,9 @@ class WithPairTerm(LearnedLinkModel):
     def last_time(self) -> int:
         return self.pair.last_time()
 
+    def sources(self) -> npt.NDArray[np.int32]:
+        return self.pair.sources()
+
     def destinations(self) -> npt.NDArray[np.int32]:
         return self.pair.destinations()
 

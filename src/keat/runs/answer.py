@@ -69,20 +69,31 @@ class Answer:
         return self.table.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return f"{self.about}\n{self.table.slice(0, SHOWN).to_string(preview_cols=10)}"
+        rows = [[_cell(value) for value in row.values()] for row in self._shown()]
+        widths = [max(map(len, column)) for column in zip(self.column_names, *rows, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in (self.column_names, *rows)
+        ]
+        return "\n".join([*lines, self._about()])
+
+    def _shown(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.table.slice(0, SHOWN).to_pylist()
+        return rows
+
+    def _about(self) -> str:
+        more = len(self) - SHOWN
+        return f"{self.about} {more:,} more rows." if more > 0 else self.about
 
     def _repr_html_(self) -> str:
-        rows = self.table.slice(0, SHOWN).to_pylist()
         head = "".join(f"<th>{escape(name)}</th>" for name in self.column_names)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
-            for row in rows
+            for row in self._shown()
         )
-        more = len(self) - len(rows)
-        about = self.about + (f" {more:,} more rows." if more > 0 else "")
         return (
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p><small>{escape(about)}</small></p>"
+            f"<p><small>{escape(self._about())}</small></p>"
         )
 
 
@@ -94,4 +105,6 @@ def require_table_file(path: Path) -> Path:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, list):  # an embedding
+        return f"{len(value)} numbers"
     return f"{value:.4f}" if isinstance(value, float) else str(value)

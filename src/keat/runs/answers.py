@@ -55,6 +55,10 @@ class Answers:
             )
         return t
 
+    def known_sources(self) -> list[str | int]:
+        """Labels of the nodes that have been sources."""
+        return [self.names.label(node) for node in self._link_model().sources().tolist()]
+
     def rank(self, sources: Sequence[str | int], now: int, top: int) -> Answer:
         """The likeliest of all nodes that have been destinations, best first."""
         model = self._link_model()

@@ -24,14 +24,13 @@ from keat.runs.run_file import RunFile
 from keat.runs.spec import RunSpec
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkTask
-from keat.tasks.making import AnyTask, training_labels
-from keat.tasks.node_property import NodeProperty
+from keat.tasks.making import AnyTask
 from keat.tasks.task_spec import TaskSpec
 from keat.training.bfloat16 import require_bfloat16
 from keat.training.fit import EpochReport, Watcher, fit
 from keat.training.graph_lessons import GraphLessons
 from keat.training.lessons import Lessons, LinkLessons
-from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons
+from keat.training.node_tasks import NODE_TASKS
 
 Data = Dataset | DGraphFin
 TrainedModel = LearnedLinkModel | LearnedNodeModel
@@ -152,9 +151,7 @@ def _lessons(spec: RunSpec, data: Data, task: AnyTask | GraphLabel, model: Train
             negatives=fitting.negatives,
             historical=fitting.historical,
         )
-    if isinstance(task, NodeProperty):
-        return NodePropertyLessons(training_labels(task), fitting.batch_size)
-    return NodeLabelLessons(data.train, fitting.batch_size)
+    return NODE_TASKS[task.kind].lessons(task, data, fitting.batch_size)
 
 
 @contextmanager

@@ -13,22 +13,18 @@ from keat.runs.facts import HeadFacts
 from keat.runs.folder import load_parameters
 from keat.runs.run_file import read_run_file
 from keat.runs.spec import RunSpec
-from keat.tasks.node_label import NodeLabel
-from keat.tasks.node_property import NodeProperty
+from keat.tasks.making import AnyTask
+from keat.training.node_tasks import NODE_TASKS
 
 
-def node_model(
-    encoder: LearnedLinkModel, spec: RunSpec, task: NodeProperty | NodeLabel
-) -> tuple[NodeHead, HeadFacts]:
+def node_model(encoder: LearnedLinkModel, spec: RunSpec, task: AnyTask) -> tuple[NodeHead, HeadFacts]:
     """The model of a node task, and what to keep of its head. If the spec names the run of an encoder, that
     has its parameters, and they stay as they are."""
     frozen = spec.encoder is not None
     if spec.encoder is not None:
         _load_encoder(encoder, spec, Path(spec.encoder))
-    if isinstance(task, NodeProperty):
-        head = HeadFacts("node", task.labels.num_classes, frozen, task.labels.first_class)
-    else:
-        head = HeadFacts("event+counts" if spec.counts else "event", task.events.feature_dim, frozen)
+    chosen = NODE_TASKS[task.kind].head(task, spec.counts)
+    head = HeadFacts(chosen.kind, chosen.size, frozen, chosen.first_class)
     return add_head(encoder, HEADS[head.kind], head.size, frozen=frozen, seed=spec.fitting.seed), head
 
 

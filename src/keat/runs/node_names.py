@@ -43,10 +43,6 @@ class NodeNames:
         value: str | int = self.labels[int(node)].as_py()
         return value
 
-    def known(self, side: Side) -> list[str | int]:
-        """Labels of all nodes of a side; of all nodes, where there are no sides."""
-        return [self.label(node) for node in self._of_side(side)[0].tolist()]
-
     def find(self, labels: Sequence[str | int] | pa.Array, side: Side) -> Dense:
         """Nodes of labels, as they are written or as they are kept; a stranger has -1."""
         nodes, known = self._of_side(side)

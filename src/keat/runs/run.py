@@ -138,9 +138,10 @@ class Run:
         than the last that was seen are an error, or with ``late="clamp"`` are observed as of that time.
         Nothing is kept in the folder before `save`.
         """
+        present = self.present  # which a whole graph has not
         stream = source if isinstance(source, EventStream) else later(self.spec.source.reading).read(source)
         self.facts.require_features(stream.name, stream.feature_dim)
-        return self.present.observe(stream, late)
+        return present.observe(stream, late)
 
     # -- questions -------------------------------------------------------------------------------------
 
@@ -151,7 +152,7 @@ class Run:
         destination, rank, score, and the share each has among all known destinations."""
         answers = self._answers()
         if sources is None:
-            sources = self.names.known("src")
+            sources = answers.known_sources()
         asked = [sources] if isinstance(sources, str | int) else list(sources)
         return answers.rank(asked, answers.moment(at), top)
 

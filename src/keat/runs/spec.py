@@ -91,15 +91,19 @@ class RunSpec:
         source: SourceSpec | None = None,
         encoder: str | None = None,
         counts: bool = True,
+        data: str = "",
     ) -> Self:
-        """With what is given in place of the defaults of the model and of its training."""
+        """With what is given in place of the defaults of the model and of its training; ``data`` is what the
+        dataset is called, which a preset may depend on."""
+        if model not in TRAINED:
+            raise unknown_name("trainable model", model, TRAINED)
         task = task or TaskSpec(kind="link-ranking")
         if encoder is not None and not task.is_of_nodes:
             raise InputError("An encoder is for node tasks: node-label or node-property.")
         return cls(
             model=model,
             config=configuration(model, **(settings or {})),
-            fitting=replace(usual_fit(model, task.kind, preset), **(fitting or {})),
+            fitting=replace(usual_fit(model, task.kind, preset, data), **(fitting or {})),
             task=task,
             source=source or SourceSpec(),
             encoder=encoder,

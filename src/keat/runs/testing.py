@@ -22,9 +22,7 @@ from keat.models.contract import LinkModel, NodeModel, NodeQueries
 from keat.models.gearsage import GEARSage, build_graph
 from keat.models.registry import (
     GRAPH_BASELINES,
-    LABEL_MODELS,
     LINK_MODELS,
-    NODE_MODELS,
     LinkEntry,
     NodeEntry,
     trains_in_turn,
@@ -39,17 +37,17 @@ from keat.tasks.node_label import NodeLabel
 from keat.tasks.script import TGB_BATCH
 from keat.training.evaluate import Collector, Evaluation, Progress, continue_evaluation, evaluate
 from keat.training.lessons import usual_refresh
+from keat.training.node_tasks import NODE_TASKS
 
 if TYPE_CHECKING:
     from keat.runs.run import Run
 
 SomeTask = AnyTask | GraphLabel
-STREAM_MODELS: dict[str, Mapping[str, LinkEntry | NodeEntry]] = {  # that a kind of task is asked of
-    "link-ranking": LINK_MODELS,
-    "link-classification": LINK_MODELS,
-    "node-property": NODE_MODELS,
-    "node-label": LABEL_MODELS,
-}
+
+
+def models_for(kind: str) -> Mapping[str, LinkEntry | NodeEntry]:
+    """Models of streams that a kind of task is asked of."""
+    return NODE_TASKS[kind].models if kind in NODE_TASKS else LINK_MODELS
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +135,14 @@ def heuristics_for(task: SomeTask) -> list[str]:
     """Names of what needs no training and can do a task."""
     if isinstance(task, GraphLabel):
         return list(GRAPH_BASELINES)
-    return [name for name, entry in STREAM_MODELS[task.kind].items() if entry.heuristic]
+    return [name for name, entry in models_for(task.kind).items() if entry.heuristic]
 
 
 def heuristic(name: str, data: Data, task: SomeTask) -> LinkModel | NodeModel:
     """One of them, built of the training split."""
     if isinstance(data, DGraphFin):
         return GRAPH_BASELINES[name](data.stream, data.y, data.train)
-    return STREAM_MODELS[task.kind][name].build(data.train)
+    return models_for(task.kind)[name].build(data.train)
 
 
 def heuristics_beside(data: Data, task: SomeTask, refresh: int) -> dict[str, dict[str, float]]:

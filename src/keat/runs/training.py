@@ -12,7 +12,7 @@ from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.labelled_graph import open_labelled_graph
 from keat.datasets.loading import Dataset, load
 from keat.disk import safe_name
-from keat.errors import InputError
+from keat.errors import InputError, unknown_name
 from keat.events import Reading
 from keat.events.splitting import HELD_OUT
 from keat.models.node_features import with_node_features
@@ -21,7 +21,7 @@ from keat.runs.fitting import Data, train_run
 from keat.runs.kept import kept_number
 from keat.runs.run import Run, has_seen_all, open_trained
 from keat.runs.spec import Options, Progress, RunSpec, SourceSpec
-from keat.runs.usual import Preset
+from keat.runs.usual import PRESETS, Preset
 from keat.tasks.label_source import LabelSource
 from keat.tasks.making import usual_task
 from keat.tasks.task_spec import Kind, TaskSpec
@@ -94,6 +94,8 @@ def prepare(
     progress: Progress | None = None,
 ) -> tuple[RunSpec, Data]:
     """The spec of a run, and its data opened and labelled: all that is decided before training."""
+    if preset not in PRESETS:
+        raise unknown_name("preset", preset, PRESETS)
     reading, labels, task = reading or Reading(), labels or LabelSource(), task or TaskSpec()
     spec = partial(RunSpec.of, model, fitting=fitting, preset=preset, encoder=encoder, counts=counts)
     if model in GRAPH_ARCHITECTURES:
@@ -108,7 +110,9 @@ def prepare(
     data = _opened(source, labels.reading(reading), held_out, progress)
     data = labels.label(data, task.labelled)
     kind = task.kind or labels.task or ("node-label" if reading.label is not None else usual_task(data))
-    spec_of_run = spec(settings=settings, task=replace(task, kind=kind), source=SourceSpec.of(data, labels))
+    spec_of_run = spec(
+        settings=settings, task=replace(task, kind=kind), source=SourceSpec.of(data, labels), data=data.name
+    )
     if reading.node_features is not None:
         config = with_node_features(model, spec_of_run.config, data.stream)
         spec_of_run = replace(spec_of_run, config=config)

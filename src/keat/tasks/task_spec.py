@@ -43,11 +43,12 @@ class TaskSpec:
 
     @property
     def is_of_nodes(self) -> bool:
-        return self.kind in ("node-property", "node-label")
+        return self.kind is not None and self.kind.startswith("node-")
 
     def make(self, data: Dataset, split: Split, *, trust_pickle: bool = False) -> AnyTask:
         """The task of a split, or of a sample of it."""
-        from keat.tasks.making import make_task  # brings torch
+        from keat.tasks.link import LinkTask  # these bring torch
+        from keat.tasks.making import make_task
 
         task = make_task(
             data,
@@ -62,6 +63,6 @@ class TaskSpec:
         )
         if self.sample is None:
             return task
-        if task.kind in ("node-property", "node-label"):
-            raise InputError("Only link tasks are sampled; node tasks are quick to ask in full.")
-        return task.sample(self.sample, self.sample_seed)  # type: ignore[union-attr]
+        if isinstance(task, LinkTask):
+            return task.sample(self.sample, self.sample_seed)
+        raise InputError("Only link tasks are sampled; node tasks are quick to ask in full.")

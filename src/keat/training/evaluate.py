@@ -33,6 +33,16 @@ class Evaluation:
     seconds: float
     standard_errors: dict[str, float] | None = None  # where only a sample of the split was asked
 
+    def __repr__(self) -> str:
+        told = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())
+        return f"Evaluation({told}; {self.events:,} targets in {self.seconds:.1f} s)"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{name}</td><td>{value:.4f}</td></tr>" for name, value in self.metrics.items()
+        )
+        return f"<table>{rows}</table><p><small>{self.events:,} targets in {self.seconds:.1f} s</small></p>"
+
 
 def evaluate(
     model: LinkModel | NodeModel,

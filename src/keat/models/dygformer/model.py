@@ -99,6 +99,9 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         self.require_past(len(self.history))
         return int(self.history.t[: len(self.history)].max())
 
+    def sources(self) -> npt.NDArray[np.int32]:
+        return np.unique(self.history.node[0 : 2 * len(self.history) : 2]).astype(np.int32)
+
     def destinations(self) -> npt.NDArray[np.int32]:
         return np.unique(self.history.node[1 : 2 * len(self.history) : 2]).astype(np.int32)
 
