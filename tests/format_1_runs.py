@@ -7,7 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from keat.events import Reading
+from keat.events import EventStream, Reading
+from keat.events.fingerprint import fingerprint
 from keat.runs.run_file import RunFile, read_run_file
 from keat.tasks.label_source import LabelSource
 
@@ -15,21 +16,24 @@ LIMITS = ("epochs", "patience")
 GRAPH_FIT = ("lr", "clip", "seed", "validate_every")
 
 
-def as_format_1(run: Path, *, clock: bool = True) -> None:
-    """Describe a run the old way; the oldest had no clock in their configuration."""
-    content = format_1(read_run_file(run))
+def as_format_1(run: Path, *, clock: bool = True, stream: EventStream | None = None) -> None:
+    """Describe a run the old way; the oldest had no clock in their configuration, and those of a whole graph
+    had the fingerprint of its edges, the ``stream``, alone."""
+    content = format_1(read_run_file(run), stream)
     if not clock:
         del content["config"]["clock"]
     (run / "run.json").write_text(json.dumps(content, indent=1))
 
 
-def format_1(file: RunFile) -> dict[str, Any]:
+def format_1(file: RunFile, stream: EventStream | None = None) -> dict[str, Any]:
     spec, facts = file.spec, file.facts
     fitting, data = asdict(spec.fitting), asdict(facts.data)
     limits = {name: fitting.pop(name) for name in LIMITS}
     about: dict[str, Any] = {"format": 1, "keat": facts.keat, "model": spec.model}
     ends = {"sigma": facts.sigma, "unit": facts.unit}
     if spec.is_of_graph:
+        assert stream is not None
+        data["fingerprint"] = fingerprint(stream)
         fit = {name: fitting[name] for name in GRAPH_FIT}
         about |= {"task": "node-label", "config": asdict(spec.config), "fit": fit, "limits": limits}
         return about | ends | {"data": data}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from numbers import Integral
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from keat.errors import InputError
 from keat.events import TimeUnit
 from keat.events.units import LENGTHS
 
+EXACT = 1 << 53  # up to here a float holds every whole number
 EARLIEST = 10**8  # seconds; a stream that is later than March 1973 counts from 1970
 ARROW_UNITS = ("s", "ms", "us", "ns")
 
@@ -35,7 +37,9 @@ def parsed(when: Any, unit: TimeUnit) -> int:
     Without a time zone it is taken as UTC, as in the files that are read."""
     if isinstance(when, bool):
         raise _unreadable(when)
-    if isinstance(when, int) or (isinstance(when, str) and when.strip().lstrip("-").isdecimal()):
+    if isinstance(when, float) and when.is_integer() and abs(when) < EXACT:  # of a column with fractions
+        when = int(when)
+    if isinstance(when, Integral) or (isinstance(when, str) and when.strip().lstrip("-").isdecimal()):
         return _in_range(int(when))
     if isinstance(when, str):
         try:

@@ -42,10 +42,9 @@ def read_pairs(source: Any, reading: Reading) -> tuple[list[Any], list[Any], lis
     for role in ROLES:
         name = roles[role]
         column = [None] * table.num_rows if name is None else _plain(table[name])
-        if name is not None and None in column:
-            raise InputError(
-                f"{opened.where}, data row {column.index(None) + 1}: '{name}' is missing; fill it in."
-            )
+        empty = [row for row, value in enumerate(column, start=1) if value is None or not str(value).strip()]
+        if name is not None and empty:
+            raise InputError(f"{opened.where}, data row {empty[0]}: '{name}' is missing; fill it in.")
         columns.append(column)
     return columns[0], columns[1], columns[2]
 
