@@ -11,7 +11,7 @@ from keat.disk import is_file, look_at, reading, reason_of, typed
 from keat.errors import InputError, KeatError, unknown_name
 from keat.events import IdMap
 from keat.events.units import clock_of
-from keat.models.registry import ARCHITECTURES
+from keat.models.registry import TRAINED
 from keat.runs.epochs import damaged
 from keat.runs.facts import RunFacts
 from keat.runs.format_1 import upgraded
@@ -87,9 +87,9 @@ def _typed(content: dict[str, object]) -> RunFile:
     if "model" not in spec or "config" not in spec:
         raise ValueError("it has no 'model' or no 'config'")
     model = typed(str, spec["model"])
-    if model not in ARCHITECTURES:
-        raise unknown_name("model of the run", model, ARCHITECTURES)
-    hints["config"] = type(ARCHITECTURES[model].config)
+    if model not in TRAINED:
+        raise unknown_name("model of the run", model, TRAINED)
+    hints["config"] = type(TRAINED[model].config)
     decided = RunSpec(**{name: typed(hints[name], value) for name, value in spec.items()})
     try:
         clock_of("s", getattr(decided.config, "clock", "s"))
