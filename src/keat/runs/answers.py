@@ -77,7 +77,7 @@ class Answers:
             "source": np.repeat(np.array(sources, dtype=object), top).tolist(),
             "destination": [self.names.label(node) for node in best.tolist()],
             "rank": np.tile(np.arange(1, top + 1), len(sources)),
-            "score": _finite(np.concatenate(scores).ravel()),
+            "score": finite(np.concatenate(scores).ravel()),
         }
         if self.calibration is not None:
             shares = isinstance(self.calibration, Temperature)
@@ -137,7 +137,7 @@ class Answers:
         t: npt.NDArray[np.int64],
         scores: torch.Tensor,
     ) -> Answer:
-        found = _finite(scores.detach().double().cpu().numpy())
+        found = finite(scores.detach().double().cpu().numpy())
         columns = {
             "source": source,
             "destination": destination,
@@ -205,7 +205,7 @@ def _parts(total: int, size: int = AT_ONCE) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, total, size))
 
 
-def _finite(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def finite(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """A score that is no number is said, not handed on."""
     bad = ~np.isfinite(scores)
     if bad.any():

@@ -59,8 +59,14 @@ class RunFile:
             return self
         theirs = other.facts
         data = replace(self.facts.data, fingerprint=theirs.data.fingerprint)
-        sizes = {"num_nodes": theirs.num_nodes, "feature_dim": theirs.feature_dim}
-        return replace(self, facts=replace(self.facts, data=data, asked=theirs.asked, **sizes))
+        facts = replace(
+            self.facts,
+            data=data,
+            asked=theirs.asked,
+            num_nodes=theirs.num_nodes,
+            feature_dim=theirs.feature_dim,
+        )
+        return replace(self, facts=facts)
 
 
 def read_run_file(folder: Path) -> RunFile:
@@ -106,6 +112,14 @@ def _typed(content: dict[str, object]) -> RunFile:
     except KeatError as error:
         raise ValueError(str(error).rstrip(".")) from error
     return RunFile(decided, typed(RunFacts, content["facts"]))
+
+
+def whole_run_file(folder: Path) -> RunFile:
+    """The same of a run whose nodes have names, too, which are as many as it says."""
+    file = read_run_file(folder)
+    if not file.spec.is_of_graph:
+        read_ids(folder, file.facts.num_nodes)
+    return file
 
 
 def require_run(folder: Path) -> None:
