@@ -131,12 +131,18 @@ OTHERS: list[Bad] = [
             {"colour": 1},
             {"period": [7]},
             {"period": "blink"},
-            {"labelled": 3},
+            {"undirected": 3},
             {"weight": 1},
             [1],
             "x",
         )
     ),
+]
+
+
+OTHERS += [
+    Bad(ASKED["evaluate"], within("run", setting(value, "spec", "task", key)), name=f"{key} is {value}")
+    for key, value in (("labelled", 3), ("labelled", "both"), ("protocol", "lenient"), ("kind", "link"))
 ]
 
 
