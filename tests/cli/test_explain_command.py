@@ -111,7 +111,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
         keat("explain", run, "--src", "3", "--dst", "4", "--older", "soon")
     )
     assert "is not a keat run" in assert_fails(keat("explain", tmp_path, "--src", "3", "--dst", "4"))
-    assert "name it: keat explain RUN DATASET" in assert_fails(
+    assert "Events are explained from the dataset they are in; give that, too." in assert_fails(
         keat("explain", run, "--event", "3", "--out", tmp_path)
     )
 
