@@ -134,6 +134,26 @@ REFUSED = [
     (["gearsage", "g.npz", "--task", "node-label"], "gearsage has no --task; leave it out."),
     (["gearsage", "g.npz", "--features", "x"], "gearsage has no --features; leave it out."),
     (["gearsage", "g.npz", "--protocol", "strict"], "gearsage has no --protocol; leave it out."),
+    *(
+        (["keat-gearsage", "g.npz", *words], f"keat-gearsage has no {words[0]}; leave it out.")
+        for words in (
+            ["--preset", "paper"],
+            ["--label", "odd"],
+            ["--period", "day"],
+            ["--node-labels", "x.csv"],
+            ["--undirected"],
+            ["--labelled", "dst"],
+            ["--eval-sample", "5"],
+            ["--encoder", "run"],
+            ["--no-counts"],
+            ["--scale"],
+            ["--neighbors", "3"],
+            ["--train-negatives", "3"],
+            ["--recipe", "keat"],
+        )
+    ),
+    (["tgn", "x.csv", "--preset", "nonsense"], "Unknown preset 'nonsense'; known: paper, tgb, usual."),
+    (["keat-rank", "x.csv", "--preset", "paper"], "keat-rank is in no table of the paper or of TGB; leave"),
     (["tgn", "x.csv", "--epochs", "0"], "epochs must be at least 1, not 0."),
     (["tgn", "x.csv", "--batch-size", "0"], "batch_size must be at least 1, not 0."),
     (["gearsage", "g.npz", "--epochs", "0"], "epochs must be at least 1, not 0."),
