@@ -152,7 +152,7 @@ def test_what_does_not_vary_becomes_zero() -> None:
 
 def test_large_numbers_are_told_of_unless_they_are_scaled() -> None:
     large = events()["amount"].to_numpy() * 10
-    message = "column 'amount': values reach [0-9],[0-9]{3} and are not scaled.* --scale, or scale=True"
+    message = "column 'amount': values reach [0-9],[0-9]{3} and are not scaled.*standardized .scale."
     with pytest.warns(Notice, match=message):
         reading, plain = Reading(features=("amount",)).learn(events(amount=large))
     np.testing.assert_array_equal(plain.features[:, 0], large.astype(np.float32))

@@ -10,7 +10,7 @@ import pytest
 from conftest import FindFile
 from keat.experiments.hits_figure import SUFFIX as HITS
 from keat.experiments.ledger import Ledger
-from keat.experiments.measured import measured
+from keat.experiments.measured import Known, measured
 from keat.experiments.recipe import Recipe, load_recipe, recipe_names
 from keat.experiments.released_table import SUFFIX as RELEASED
 
@@ -65,7 +65,8 @@ def test_every_line_of_the_results_is_a_run_of_a_recipe() -> None:
 
 
 def test_lines_are_found_without_their_data() -> None:
-    found = {line.key for recipe in recipes() for _, line in measured(recipe, {}, RESULTS)}
+    known = Known.of(RESULTS)
+    found = {line.key for recipe in recipes() for _, line in measured(recipe, {}, known)}
     assert found == {line.key for line in Ledger(RESULTS).lines() if not line.key.endswith((HITS, RELEASED))}
 
 

@@ -18,7 +18,11 @@ from keat.experiments.job import Job, spec_of
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Settings
 from keat.experiments.runner import keys_of, run_jobs
-from keat.runs.spec import SourceSpec
+from keat.experiments.sources import source_of
+from keat.experiments.work import run_folder
+from keat.runs.epochs import read_history
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec, SourceSpec
 from keat.tasks.task_spec import TaskSpec
 
 SMALL = {"dim": 8, "neighbors": 3}
@@ -142,6 +146,22 @@ def test_a_killed_plan_loses_at_most_the_epoch_under_way(file: Path, tmp_path: P
     assert metrics[0].read_text().splitlines()[:2] == kept
     (whole,) = run_jobs([longer], Ledger(tmp_path / "other.jsonl"), tmp_path / "other", told=lambda _: None)
     assert (line.test, line.loss) == (whole.test, whole.loss)
+
+
+def test_a_run_of_an_earlier_version_is_gone_on_with(file: Path, tmp_path: Path) -> None:
+    """It was called as another table calls it, and did not say how its labels were made."""
+    task, source = TaskSpec(kind="node-property"), source_of(str(file), {"period": "week"})
+    spec = spec_of("tgn", {**SMALL, "kernel": "laplacian"}, FAST, 1, task, source)
+    assert isinstance(spec, RunSpec)
+    job, once = Job("payments", spec), replace(spec.fitting, epochs=1)
+    data = job.open()
+    folder = run_folder(job, tmp_path / "runs", data)
+    train_run(RunSpec("keat-tgn", spec.config, once, task), data, folder)
+    begun = read_history(folder)
+    (line,) = run_jobs([job], Ledger(tmp_path / "a.jsonl"), tmp_path / "runs", told=lambda _: None)
+    (whole,) = run_jobs([job], Ledger(tmp_path / "b.jsonl"), tmp_path / "other", told=lambda _: None)
+    assert read_history(folder)[:1] == begun
+    assert (line.val, line.test, line.loss) == (whole.val, whole.test, whole.loss)
 
 
 LONG = """

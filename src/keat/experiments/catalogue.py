@@ -13,7 +13,7 @@ from keat.datasets.registry import DATASETS
 from keat.experiments.computed import COMPUTED, PAPER_SIZES, Computed, parameter_counts
 from keat.experiments.job import GRAPH_LABEL
 from keat.experiments.ledger import USUAL_LEDGER
-from keat.experiments.measured import measured
+from keat.experiments.measured import Known, measured
 from keat.experiments.published import published
 from keat.experiments.recipe import Recipe, load_recipe, recipe_names
 from keat.experiments.tables import Lines, table_of
@@ -79,7 +79,8 @@ def states(sources: Mapping[str, str], ledger: Path) -> list[Entry]:
         for name, (title, paper, state) in EXPLAINED.items()
     ]
     entries += [_computed(name, entry, sources, ledger) for name, entry in COMPUTED.items()]
-    entries += [_of_recipe(load_recipe(name), sources, ledger) for name in recipe_names()]
+    known = Known.of(ledger)
+    entries += [_of_recipe(load_recipe(name), sources, ledger, known) for name in recipe_names()]
     return sorted(entries, key=lambda entry: entry["name"])
 
 
@@ -116,8 +117,8 @@ def _command(table: str, datasets: Iterable[str], sources: Mapping[str, str], le
     return shlex.join(words + (["--ledger", str(ledger)] if ledger != USUAL_LEDGER else []))
 
 
-def _of_recipe(recipe: Recipe, sources: Mapping[str, str], ledger: Path) -> Entry:
-    results = measured(recipe, sources, ledger)
+def _of_recipe(recipe: Recipe, sources: Mapping[str, str], ledger: Path, known: Known) -> Entry:
+    results = measured(recipe, sources, known)
     suffix = ".npz" if recipe.task == GRAPH_LABEL else ".parquet"
     places = {data: how_to_get(recipe.name, data, sources, ledger, suffix) for data in recipe.datasets}
     here = [data for data in recipe.datasets if data in sources]

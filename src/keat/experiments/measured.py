@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import keat
 from keat.errors import KeatError
@@ -15,17 +17,28 @@ from keat.runs.spec import SourceSpec
 from keat.tasks.task_spec import TaskSpec
 
 
-def measured(recipe: Recipe, sources: Mapping[str, str], ledger: Path) -> list[tuple[Job, Line]]:
+@dataclass(frozen=True, slots=True)
+class Known:
+    """Lines of a ledger by their keys, and by those they would have if data were called by their names."""
+
+    by_key: Mapping[str, Line]
+    by_name: Mapping[str, Line]
+
+    @classmethod
+    def of(cls, ledger: Path) -> Self:
+        lines = Ledger(ledger).lines()
+        named = ((_name_of(line), line) for line in lines)
+        return cls({line.key: line for line in lines}, {key: line for key, line in named if key is not None})
+
+
+def measured(recipe: Recipe, sources: Mapping[str, str], known: Known) -> list[tuple[Job, Line]]:
     """Jobs of the recipe that are in the ledger, with their lines.
 
     Where a file is given, it is the file's content that counts. Where none is, it is the name the data had
     when it was run, so that a ledger can be read without the data.
     """
-    lines = Ledger(ledger).lines()
-    if not lines:
+    if not known.by_key:
         return []
-    by_key = {line.key: line for line in lines}
-    by_name = {key: line for line in lines if (key := _name_of(line)) is not None}
     places = {name: sources.get(name, name) for name in recipe.datasets}
     prints = {
         job.data: job.fingerprint()
@@ -34,8 +47,10 @@ def measured(recipe: Recipe, sources: Mapping[str, str], ledger: Path) -> list[t
     }
     found = []
     for job in recipe.jobs(places):
-        given = job.data in prints
-        line = by_key.get(job.key(prints[job.data])) if given else by_name.get(job.key(job.data))
+        if job.data in prints:
+            line = known.by_key.get(job.key(prints[job.data]))
+        else:
+            line = known.by_name.get(job.key(job.data))
         if line is not None:
             found.append((job, line))
     return found
@@ -46,7 +61,7 @@ def _name_of(line: Line) -> str | None:
     other_work = "-" in line.key  # has a suffix, see `run_jobs`
     if other_work or line.keat != keat.__version__ or not line.data:
         return None
-    task = TaskSpec(kind=line.task, sample=line.sample)  # type: ignore[arg-type]  # one that is no more has no job
+    task = TaskSpec(kind=line.task, sample=line.sample)  # type: ignore[arg-type]  # of any version
     try:
         spec = spec_of(line.model, line.config, line.fit, line.seed, task, SourceSpec())
     except (KeatError, TypeError):  # of a model or setting that is no more

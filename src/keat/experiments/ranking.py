@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import rankdata
 
-from keat.experiments.measured import measured
+from keat.experiments.measured import Known, measured
 from keat.experiments.recipe import load_recipe
 from keat.experiments.tables import table_of
 from keat.report.made import Made, PlainRow
@@ -80,8 +80,9 @@ def ranks_of(numbers: Mapping[str, Mapping[str, float]]) -> dict[str, list[int]]
 def _measured(sources: Mapping[str, str], ledger: Path) -> dict[str, dict[str, float]]:
     """Mean test MRR of every arm of the link tables that has been run, by dataset."""
     found: dict[str, dict[str, float]] = {}
+    known = Known.of(ledger)
     for recipe in map(load_recipe, MEASURED):
-        results = measured(recipe, sources, ledger)
+        results = measured(recipe, sources, known)
         for data in recipe.datasets:
             rows = table_of(recipe, data, results)["rows"]
             if rows:

@@ -183,8 +183,7 @@ class Run:
         frauds, with their probability."""
         from keat.runs.testing import most_suspect
 
-        data = self.open_data() if graph is None else graph
-        return most_suspect(self.folder, self.file, self.calibration, data, top)
+        return most_suspect(self.folder, self.file, self.calibration, graph, top)
 
     def moment(self, at: Any = None) -> int:
         """A time as the stream has it, by default right after all that was seen; the past is refused."""

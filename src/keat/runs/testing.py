@@ -169,12 +169,15 @@ def one_thread() -> Iterator[None]:
 
 
 def most_suspect(
-    folder: Path, file: RunFile, calibration: Calibration | None, graph: str | Path | Data, top: int
+    folder: Path, file: RunFile, calibration: Calibration | None, graph: str | Path | Data | None, top: int
 ) -> Answer:
-    """The test nodes that look most like frauds."""
-    data = open_labelled_graph(graph) if isinstance(graph, str | Path) else graph
-    if isinstance(data, Dataset) or not file.spec.is_of_graph:
+    """The test nodes that look most like frauds, of the graph it was trained on where no other is given."""
+    if isinstance(graph, Dataset) or not file.spec.is_of_graph:
         raise InputError(f"{folder} is no run of a whole graph; ask it for destinations or scores.")
+    if graph is None:
+        data = file.spec.source.open_graph()
+    else:
+        data = graph if isinstance(graph, DGraphFin) else open_labelled_graph(graph)
     model = reading(open_model(folder, file), data)
     nodes = data.test.astype(np.int32)
     with torch.no_grad():
