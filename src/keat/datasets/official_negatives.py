@@ -56,7 +56,9 @@ def load_official_negatives(
         except ValueError as error:
             damage = f"The negatives in {folder} are damaged ({error})"
         if not trust_pickle:
-            raise InputError(f"{damage}; say that you trust the pickle file (trust-pickle) to make them again.")
+            raise InputError(
+                f"{damage}; say that you trust the pickle file (trust-pickle) to make them again."
+            )
         warnings.warn(f"{damage} and are made again.", Notice, stacklevel=2)
         discard(folder)
     if not trust_pickle:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -11,11 +12,12 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
-from keat.disk import new_file
+from keat.disk import new_file, require_place
 from keat.errors import InputError, MissingExtraError
 
 SHOWN = 20  # rows in a notebook
-FILES = (".csv", ".parquet")
+TABLES = (".csv", ".parquet")  # names of files end in one of these
+LISTS = (".parquet",)  # of a table with lists in it, such as embeddings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +59,10 @@ class Answer:
 
     def write(self, file: str | Path) -> Path:
         """To a CSV or Parquet file, by its name."""
-        path = require_table_file(Path(file))
+        nested = any(pa.types.is_nested(column.type) for column in self.table.schema)
+        path = require_table_file(Path(file), LISTS if nested else TABLES)
         with new_file(path) as part:
-            if path.suffix == ".parquet":
+            if path.suffix.lower() == ".parquet":
                 pq.write_table(self.table, part)
             else:
                 pc.write_csv(self.table, part)
@@ -97,10 +100,11 @@ class Answer:
         )
 
 
-def require_table_file(path: Path) -> Path:
-    """A name a table can be written to."""
-    if path.suffix not in FILES:
-        raise InputError(f"A table is not written as {path.name}; let its name end in {' or '.join(FILES)}.")
+def require_table_file(path: Path, kinds: Sequence[str] = TABLES) -> Path:
+    """A place and a name that a table can be written to, as far as can be told before."""
+    require_place(path)
+    if path.suffix.lower() not in kinds:
+        raise InputError(f"A table is not written as {path.name}; let its name end in {' or '.join(kinds)}.")
     return path
 
 

@@ -14,12 +14,13 @@ from keat.events.units import LENGTHS
 
 EXACT = 1 << 53  # up to here a float holds every whole number
 EARLIEST = 10**8  # seconds; a stream that is later than March 1973 counts from 1970
+LATEST = 253_402_300_800  # the year 10000, which Python's dates do not reach
 ARROW_UNITS = ("s", "ms", "us", "ns")
 
 
 def is_calendar(t: int, unit: TimeUnit) -> bool:
     """Whether a time is likely one of the calendar, and not a count from some beginning."""
-    return unit != "year" and t * LENGTHS[unit] >= EARLIEST
+    return unit != "year" and EARLIEST <= t * LENGTHS[unit] < LATEST
 
 
 def spoken(t: int, unit: TimeUnit) -> str:

@@ -32,7 +32,7 @@ from keat.training.fit import EpochReport
 if TYPE_CHECKING:
     from keat.explain import Scored
     from keat.report.page import Page
-    from keat.runs.testing import Tested
+    from keat.runs.testing import SomeTask, Tested
     from keat.training.evaluate import Evaluation
 
 
@@ -215,11 +215,12 @@ class Run:
             self.folder, data, task, split, file=self.file, refresh=refresh, device=self.device
         )
 
-    def test(self, data: Data | None = None) -> Tested:
-        """The test split, with the heuristics beside it and how far scores can be trusted."""
+    def test(self, data: Data | None = None, task: SomeTask | None = None) -> Tested:
+        """The test split, with the heuristics beside it and how far scores can be trusted. ``task`` is that
+        of the test split, where it was made already."""
         from keat.runs.testing import tested
 
-        return tested(self, self.open_data() if data is None else data)
+        return tested(self, self.open_data() if data is None else data, task)
 
     def report(self, data: Data | None = None, tested: Tested | None = None) -> Page:
         """A page on how it was trained and how good it is, written to ``report.html`` in its folder. Shows

@@ -113,6 +113,14 @@ def _typed(content: dict[str, object]) -> RunFile:
     return RunFile(decided, typed(RunFacts, content["facts"]))
 
 
+def whole_run_file(folder: Path) -> RunFile:
+    """The same of a run whose nodes have names, too, which are as many as it says."""
+    file = read_run_file(folder)
+    if not file.spec.is_of_graph:
+        read_ids(folder, file.facts.num_nodes)
+    return file
+
+
 def require_run(folder: Path) -> None:
     """There is a run, and nothing that was taken for one by mistake."""
     if look_at(folder) == "file":

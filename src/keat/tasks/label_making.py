@@ -64,9 +64,7 @@ def period_length(period: str | int, unit: TimeUnit) -> int:
     if isinstance(period, str) and period in PERIODS:
         length = PERIODS[period] / SECONDS_PER[unit]
         if length < 1:
-            raise InputError(
-                f"A {period} is shorter than the stream's unit, {unit}; choose a longer one."
-            )
+            raise InputError(f"A {period} is shorter than the stream's unit, {unit}; choose a longer one.")
         return round(length)
     try:
         length = int(period)
