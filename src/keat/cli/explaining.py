@@ -133,7 +133,8 @@ def _show(x: Scored) -> None:
     from keat.explain.page import facts_line, model_line, story
     from keat.explain.wording import signed
 
-    out.print(f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}", style="bold")
+    out.print(x.why, style="bold")
+    out.print(f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}")
     out.print(f"{model_line(x)}\n{facts_line(x)}")
     if x.pair is not None:
         _show_pair(x)

@@ -50,6 +50,7 @@ def page(x: Scored) -> str:
         destination=escape(str(x.destination)),
         score=signed(x.score, plus=False),
         facts=escape(facts_line(x)),
+        why=escape(x.why),
         notice="" if x.notice is None else f'<p class="notice">{escape(x.notice)}</p>',
         tiles=_tiles(x),
         story=escape(story(x)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from keat.errors import InputError
@@ -73,3 +74,20 @@ def signed(value: float, plus: bool = True) -> str:
         return "–"
     text = f"{value:+.3f}" if plus else f"{value:.3f}"
     return text.replace("-", "−")
+
+
+def times(number: float) -> str:
+    """How often: never, once, 12 times."""
+    return {0: "never", 1: "once"}.get(round(number), f"{number:,.0f} times")
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 11th, 1,001st."""
+    last = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{last}"
+
+
+def both(clauses: Sequence[str]) -> str:
+    """Several clauses as one; a comma before "and" keeps those apart that have commas themselves."""
+    *first, last = clauses
+    return f"{', '.join(first)}, and {last}" if first else last
