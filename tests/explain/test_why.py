@@ -147,8 +147,8 @@ def test_met() -> None:
     x = scored(term(effects, **MET), 2.0)
     assert why(x) == (
         "C-037 → florist 2 ranks 2nd of 58, as expected: the two met 12 times, last 3 h ago, and florist "
-        "2 is the 2nd latest that C-037 met. What speaks against it: C-037 has been elsewhere 4 times since "
-        "they met."
+        "2 is the 2nd latest that C-037 met. What speaks against it: C-037 has had 4 events since they "
+        "met."
     )
 
 
@@ -192,8 +192,8 @@ def test_attention_tells_what_taking_events_away_would_do() -> None:
     ]
     assert why(x) == (
         "C-037 → florist 2 ranks 2nd of 58, as expected: the two last met 2 h before. What weighed most of "
-        "the past: C-037 with bakery 1, 5 h before (without it the score would rise from 0.640 to 0.900), and "
-        "C-037 with florist 2, 2 h before (without it the score would fall from 0.640 to 0.500)."
+        "the past: C-037 with bakery 1, 5 h before (without it the score would rise from 0.640 to 0.900), "
+        "and C-037 with florist 2, 2 h before (without it the score would fall from 0.640 to 0.500)."
     )
 
 

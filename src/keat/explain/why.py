@@ -125,7 +125,7 @@ def _clauses(x: Scored, pair: PairExplanation) -> dict[str, str]:
             f"the two met {times(n['meetings'])}{last('age of the last meeting')}"
         )
         clauses["shares of the pair"] = (
-            f"{x.source} has been elsewhere {times(since)} since they met"
+            f"{x.source} has had {since:,} event{'s' if since > 1 else ''} since they met"
             if since
             else f"{x.source} was there last"
         )
