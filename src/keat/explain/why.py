@@ -11,20 +11,21 @@ from collections.abc import Sequence
 from typing import Literal
 
 from keat.explain.ends import End, Neighbor
+from keat.explain.event import EventExplanation
 from keat.explain.explained import Explained
 from keat.explain.explanation import Explanation
 from keat.explain.scored import Scored
+from keat.explain.why_event import NOTABLE, REASONS, why_event
 from keat.explain.wording import ago, both, ordinal, signed, times
 from keat.models.pair_explanation import PairExplanation
-
-NOTABLE = 0.1  # of the largest effect: what is smaller is left to the table
-REASONS = 2  # on either side
 
 Verdict = Literal["expected", "surprise"]
 
 
 def why(x: Explained) -> str:
     """The first thing that is said of an explanation."""
+    if isinstance(x, EventExplanation):
+        return why_event(x)
     assert isinstance(x, Scored)
     if x.pair is None:
         assert isinstance(x, Explanation)
