@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keat.training.runs import evaluate_run, open_run
 
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
@@ -20,7 +21,6 @@ from keat.models.contract import Queries
 from keat.models.graphmixer import GraphMixer
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
-from keat.training.runs import evaluate_run, open_run
 from trained_runs import EVENTS, payments, small, trained, untrained
 
 DAYS = 3 * 86_400

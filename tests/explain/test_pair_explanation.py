@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from keat.training.runs import evaluate_run
 
 from keat.errors import InputError
 from keat.explain import Explanation
@@ -25,7 +26,6 @@ from keat.models.tgat import TGATConfig
 from keat.models.with_pair_term import WithPairTerm
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
-from keat.training.runs import evaluate_run
 from trained_runs import payments, small, trained
 
 DAYS = 3 * 86_400
