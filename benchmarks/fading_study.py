@@ -21,16 +21,18 @@ from typing import Any
 import numpy as np
 import torch
 
-import keat
 from benchmarks.fading_figure import draw
 from benchmarks.fading_world import DAY, simulate, without_a_graph
 from benchmarks.ledgers import append, commit, interval, read, spread
 from keat.bandwidth import estimate_sigma
 from keat.datasets.loading import Dataset
 from keat.kernels import LearnableLaplacian
-from keat.tasks.node_label import NodeLabel
+from keat.runs.fitting import open_model, train_run
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec, configuration
+from keat.runs.testing import evaluate_run
+from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig
-from keat.training.runs import configuration, evaluate_run, open_run, train_run
 
 FADES = "fades in a day"
 WORLDS = {FADES: DAY, "lasts": math.inf, "means nothing": 0.0}
@@ -82,8 +84,9 @@ def run_one(data: Dataset, half_life: float, cell: dict[str, Any], folder: Path)
         "tgat", time_encoder=cell["encoder"], neighbors=cell["neighbors"], **kernel, **SIZE
     )
     fitting = FitConfig(**FIT, seed=cell["seed"])  # type: ignore[arg-type]
-    train_run("tgat", data, folder, config, fitting, task=_task(data, "val"), resume=folder.exists())
-    result = evaluate_run(folder, data, _task(data, "test"), "test")
+    spec = RunSpec("tgat", config, fitting, TaskSpec(kind="node-label"))
+    train_run(spec, data, folder, resume=folder.exists())
+    result = evaluate_run(folder, data, spec.task.make(data, "test"), "test")
     return {
         "half_life": half_life if math.isfinite(half_life) else None,
         "test": result.metrics,
@@ -98,16 +101,10 @@ def run_one(data: Dataset, half_life: float, cell: dict[str, Any], folder: Path)
 
 def learned_half_lives(folder: Path) -> list[float] | None:
     """Of each head, in seconds, where the kernel has learned them."""
-    model, _, _ = open_run(folder)
+    model = open_model(folder, read_run_file(folder))
     kernels = [module for module in model.modules() if isinstance(module, LearnableLaplacian)]
     rates = [rate for kernel in kernels for rate in kernel.exponentials().rate.flatten().tolist()]
     return [math.log(2) / rate for rate in rates] or None
-
-
-def _task(data: Dataset, split: str) -> NodeLabel:
-    task = keat.make_task(data, split, kind="node-label", end="src")  # type: ignore[arg-type]
-    assert isinstance(task, NodeLabel)
-    return task
 
 
 def show(lines: list[dict[str, Any]]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from safetensors.torch import save_file
 
-from keat.training.epochs import Kept, kept_file, read_history
+from format_1_runs import as_format_1
+from keat.runs.epochs import Kept, kept_file, read_history
 
 Damage = Callable[[Path], object]  # of the folder of a run
 
@@ -36,8 +38,13 @@ def _text(name: str, content: str) -> Damage:
     return lambda run: (run / name).write_text(content)
 
 
-def without(key: str) -> Damage:
-    return _edit_json(lambda description: description.pop(key))
+def without(*keys: str) -> Damage:
+    def change(description: dict[str, Any]) -> None:
+        for key in keys[:-1]:
+            description = description[key]
+        del description[keys[-1]]
+
+    return _edit_json(change)
 
 
 def setting(value: Any, *keys: str) -> Damage:
@@ -47,6 +54,16 @@ def setting(value: Any, *keys: str) -> Damage:
         description[keys[-1]] = value
 
     return _edit_json(change)
+
+
+def _in_format_1(damage: Damage) -> Damage:
+    """Damage to a run that an earlier version described."""
+
+    def both(run: Path) -> None:
+        as_format_1(run)
+        damage(run)
+
+    return both
 
 
 def _edit_ids(change: Callable[[list[Any]], pa.Table]) -> Damage:
@@ -69,7 +86,7 @@ def _edit_line(change: Callable[[dict[str, Any]], object], number: int = 0) -> D
 
 
 def _more_epochs(run: Path) -> None:
-    last = read_history(run)[-1] | {"best": True}
+    last = asdict(read_history(run)[-1]) | {"best": True}
     (run / "metrics.jsonl").write_text("".join(json.dumps(last | {"epoch": k}) + "\n" for k in range(1, 10)))
 
 
@@ -80,49 +97,66 @@ DAMAGES: dict[str, Damage] = {
     "run.json is empty": _text("run.json", ""),
     "run.json is nested a thousandfold": _text("run.json", "[" * 100_000),
     "run.json is no text": lambda run: (run / "run.json").write_bytes(b"\xff\xfe\x00"),
+    "run.json without its spec": without("spec"),
+    "run.json without its facts": without("facts"),
+    "run.json with more": setting(1, "colour"),
+    "a spec that is a list": setting([], "spec"),
+    "facts that are a list": setting([], "facts"),
+    **{f"run.json without {key}": without("spec", key) for key in ("model", "config")},
     **{
-        f"run.json without {key}": without(key) for key in ("model", "config", "fit", "sigma", "unit", "data")
+        f"run.json without {key}": without("facts", key)
+        for key in ("data", "unit", "sigma", "num_nodes", "feature_dim")
     },
-    **{f"run.json without {key}": without(key) for key in ("data", "num_nodes", "feature_dim")},
-    "a model that is a number": setting(7, "model"),
-    "no model": setting(None, "model"),
-    "σ beyond all numbers": setting(10**400, "sigma"),
-    "a width that is no number": setting(float("nan"), "config", "width"),
-    "a clock that is none": setting("fast", "config", "clock"),
+    **{f"data without {key}": without("facts", "data", key) for key in ("name", "events", "fingerprint")},
+    "a model that is a number": setting(7, "spec", "model"),
+    "no model": setting(None, "spec", "model"),
+    "σ beyond all numbers": setting(10**400, "facts", "sigma"),
+    "a width that is no number": setting(float("nan"), "spec", "config", "width"),
+    "a clock that is none": setting("fast", "spec", "config", "clock"),
     "metrics with a loss beyond all numbers": _edit_line(lambda report: report.update(loss=10**400)),
     "metrics with an epoch that is text": _edit_line(lambda report: report.update(epoch="1")),
     "metrics with a best that is a number": _edit_line(lambda report: report.update(best=1)),
-    "σ zero": setting(0.0, "sigma"),
-    "σ negative": setting(-1.0, "sigma"),
-    "σ infinite": setting(float("inf"), "sigma"),
-    "σ not a number": setting(float("nan"), "sigma"),
-    "σ text": setting("1", "sigma"),
-    "as many nodes as there are not": setting(10**12, "num_nodes"),
-    "a few nodes more": setting(10**6, "num_nodes"),
-    "nodes negative": setting(-5, "num_nodes"),
-    "nodes text": setting("many", "num_nodes"),
-    "nodes true": setting(True, "num_nodes"),
-    "features by the billion": setting(10**9, "feature_dim"),
-    "features one more": setting(9, "feature_dim"),
-    "an unknown unit": setting("fortnight", "unit"),
-    "data a text": setting("payments", "data"),
-    "data without a fingerprint": setting({"name": "x"}, "data"),
-    "a head that is none": setting({"kind": "node"}, "head"),
-    "a head of an unknown kind": setting({"kind": "tail", "size": 1, "frozen": False}, "head"),
-    "a head that nobody trained": setting({"kind": "node", "size": 10**9, "frozen": False}, "head"),
-    "a head without a task": _edit_json(
-        lambda description: description.update(
-            head={"kind": "node", "size": 3, "frozen": False}, task="node-property"
-        )
+    "σ zero": setting(0.0, "facts", "sigma"),
+    "σ negative": setting(-1.0, "facts", "sigma"),
+    "σ infinite": setting(float("inf"), "facts", "sigma"),
+    "σ not a number": setting(float("nan"), "facts", "sigma"),
+    "σ text": setting("1", "facts", "sigma"),
+    "as many nodes as there are not": setting(10**12, "facts", "num_nodes"),
+    "more nodes than any number": setting(10**40, "facts", "num_nodes"),
+    "a few nodes more": setting(10**6, "facts", "num_nodes"),
+    "nodes negative": setting(-5, "facts", "num_nodes"),
+    "nodes text": setting("many", "facts", "num_nodes"),
+    "nodes true": setting(True, "facts", "num_nodes"),
+    "features by the billion": setting(10**9, "facts", "feature_dim"),
+    "features one more": setting(9, "facts", "feature_dim"),
+    "an unknown unit": setting("fortnight", "facts", "unit"),
+    "data a text": setting("payments", "facts", "data"),
+    "an unknown entry of the facts": setting(1, "facts", "colour"),
+    "an unknown entry of the spec": setting(1, "spec", "colour"),
+    "an unknown entry of the data": setting(1, "facts", "data", "colour"),
+    "a head that is none": setting({"kind": "node"}, "facts", "head"),
+    "a head of an unknown kind": setting({"kind": "tail", "size": 1, "frozen": False}, "facts", "head"),
+    "a head that nobody trained": setting({"kind": "node", "size": 10**9, "frozen": False}, "facts", "head"),
+    "an unknown task": setting("fortune-telling", "spec", "task", "kind"),
+    "an unknown protocol": setting("lax", "spec", "task", "protocol"),
+    "a task that is a text": setting("link-ranking", "spec", "task"),
+    "a fitting that is a list": setting([], "spec", "fitting"),
+    "a seed that is a text": setting("1", "spec", "fitting", "seed"),
+    "no epochs": setting(0, "spec", "fitting", "epochs"),
+    "a reading of an unknown entry": setting("red", "spec", "source", "reading", "colour"),
+    "a reading in an unknown unit": setting("fortnight", "spec", "source", "reading", "unit"),
+    "parts held out that are three": setting([0.1, 0.1, 0.1], "spec", "source", "held_out"),
+    "labels of a period and of a file": setting(
+        {"period": "day", "node_labels": "x.csv"}, "spec", "source", "labels"
     ),
-    "config a list": setting([], "config"),
-    "an unknown setting": setting(1, "config", "colour"),
-    "a setting of another type": setting("8", "config", "dim"),
-    "a setting out of range": setting(0, "config", "neighbors"),
-    "another size": setting(16, "config", "dim"),
-    "a size that would not fit": setting(60_000, "config", "dim"),
-    "other neighbors": setting(5, "config", "neighbors"),
-    "another kernel": setting("mlp", "config", "kernel"),
+    "config a list": setting([], "spec", "config"),
+    "an unknown setting": setting(1, "spec", "config", "colour"),
+    "a setting of another type": setting("8", "spec", "config", "dim"),
+    "a setting out of range": setting(0, "spec", "config", "neighbors"),
+    "another size": setting(16, "spec", "config", "dim"),
+    "a size that would not fit": setting(60_000, "spec", "config", "dim"),
+    "other neighbors": setting(5, "spec", "config", "neighbors"),
+    "another kernel": setting("mlp", "spec", "config", "kernel"),
     "ids missing": lambda run: (run / "ids.parquet").unlink(),
     "ids no parquet": _text("ids.parquet", "not a table"),
     "ids empty file": _text("ids.parquet", ""),
@@ -168,3 +202,54 @@ DAMAGES: dict[str, Damage] = {
     ),
     "best without tensors": lambda run: save_file({}, file_of(run, "best")),
 }
+
+OF_FORMAT_1: dict[str, Damage] = {
+    f"{what}, in format 1": _in_format_1(damage)
+    for what, damage in {
+        **{
+            f"without {key}": without(key)
+            for key in ("model", "config", "fit", "sigma", "unit", "data", "num_nodes", "feature_dim")
+        },
+        "a model that is a number": setting(7, "model"),
+        "no model": setting(None, "model"),
+        "σ beyond all numbers": setting(10**400, "sigma"),
+        "σ zero": setting(0.0, "sigma"),
+        "σ not a number": setting(float("nan"), "sigma"),
+        "σ text": setting("1", "sigma"),
+        "nodes negative": setting(-5, "num_nodes"),
+        "nodes text": setting("many", "num_nodes"),
+        "nodes true": setting(True, "num_nodes"),
+        "a few nodes more": setting(10**6, "num_nodes"),
+        "features one more": setting(9, "feature_dim"),
+        "an unknown unit": setting("fortnight", "unit"),
+        "data a text": setting("payments", "data"),
+        "data a list": setting(["payments"], "data"),
+        "data without a fingerprint": setting({"name": "x"}, "data"),
+        "a head that is none": setting({"kind": "node"}, "head"),
+        "a head of an unknown kind": setting({"kind": "tail", "size": 1, "frozen": False}, "head"),
+        "a head that nobody trained": setting({"kind": "node", "size": 10**9, "frozen": False}, "head"),
+        "a head without a task": _edit_json(
+            lambda description: description.update(
+                head={"kind": "node", "size": 3, "frozen": False}, task="node-property"
+            )
+        ),
+        "a task that is a number": setting(7, "task"),
+        "a task of an unknown kind": setting("fortune-telling", "task", "kind"),
+        "a task that asks a text": setting("many", "task", "asked"),
+        "labels a list": setting(["day"], "labels"),
+        "labels with a period that is a number": setting({"period": 7}, "labels"),
+        "a reading with an unknown entry": setting({"colour": "red"}, "reading"),
+        "a reading that is a list": setting([1], "reading"),
+        "fit a list": setting([], "fit"),
+        "an unknown entry of the fit": setting(1, "fit", "colour"),
+        "limits a list": setting([1], "limits"),
+        "no epochs": setting(0, "limits", "epochs"),
+        "config a list": setting([], "config"),
+        "an unknown setting": setting(1, "config", "colour"),
+        "a setting of another type": setting("8", "config", "dim"),
+        "a setting out of range": setting(0, "config", "neighbors"),
+        "a clock that is none": setting("fast", "config", "clock"),
+        "another size": setting(16, "config", "dim"),
+    }.items()
+}
+DAMAGES |= OF_FORMAT_1

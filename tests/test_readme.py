@@ -101,7 +101,7 @@ def test_python_of_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"source +destination +rank +score +share", said)
     assert len(re.findall(r"^\d +C-037 ", said, re.M)) == 3
     again = keat.open("runs/orders")
-    assert again.seen.rows == 6_000
+    assert again.events_seen == 6_000
 
 
 @pytest.mark.usefixtures("workplace")

@@ -13,9 +13,10 @@ from keat.datasets.payments import simulate_payments
 from keat.models.rank import RankConfig
 from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGN, TGNConfig
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec
 from keat.tasks.script import TGB_BATCH
 from keat.training.fit import FitConfig
-from keat.training.runs import train_run
 
 EVENTS = 2_000
 
@@ -34,7 +35,7 @@ def trained(config: TGNConfig | TGATConfig | RankConfig) -> Path:
     else:
         kind = "tgn" if isinstance(config, TGNConfig) else "tgat"
         name = kind if config.kernel == "identity" else f"keat-{kind}"
-    train_run(name, payments(), folder, config, FitConfig(epochs=2, lr=5e-3, seed=3))
+    train_run(RunSpec(name, config, FitConfig(epochs=2, lr=5e-3, seed=3)), payments(), folder)
     return folder
 
 

@@ -23,18 +23,20 @@ from keat.models.contract import Queries
 from keat.models.heuristics import EdgeBank
 from keat.models.rank import RankConfig
 from keat.models.tgn import TGNConfig
+from keat.runs.epochs import best_epoch, kept_tensors, read_history
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec
+from keat.runs.testing import evaluate_run
 from keat.tasks.candidates import OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
 from keat.tasks.node_label import NodeLabel
+from keat.tasks.task_spec import TaskSpec
 from keat.training import fit as fit_module
-from keat.training.epochs import kept_calibration, kept_tensors, read_history
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig
-from keat.training.runs import evaluate_run, train_run
 
-SPLITS: tuple[Literal["val", "test"], ...] = ("val", "test")
 SMALL = RankConfig(hidden=8, ring=4, fanout=2)
 FIT = FitConfig(epochs=3, lr=3e-3, seed=7, loss="listwise", negatives=10)
 
@@ -130,14 +132,14 @@ def data() -> Dataset:
 @pytest.fixture(scope="module")
 def run(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "run"
-    train_run("keat-rank", data, folder, SMALL, FIT)
+    train_run(RunSpec("keat-rank", SMALL, FIT), data, folder)
     return folder
 
 
 def test_every_best_epoch_has_its_own_and_no_other_has_one(run: Path) -> None:
     history = read_history(run)
-    assert [line["calibration"] is not None for line in history] == [line["best"] for line in history]
-    made = kept_calibration(run)
+    assert [line.calibration is not None for line in history] == [line.best for line in history]
+    made = best_epoch(run).calibration
     assert isinstance(made, Temperature)
     assert not made.sampled
 
@@ -146,10 +148,10 @@ def test_losses_metrics_and_parameters_are_those_without(
     data: Dataset, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fit_module, "fitter_of", lambda _: None)
-    train_run("keat-rank", data, tmp_path / "bare", SMALL, FIT)
+    train_run(RunSpec("keat-rank", SMALL, FIT), data, tmp_path / "bare")
     mine, theirs = read_history(run), read_history(tmp_path / "bare")
-    assert [(line["loss"], line["val"]) for line in mine] == [(line["loss"], line["val"]) for line in theirs]
-    assert kept_calibration(tmp_path / "bare") is None
+    assert [(line.loss, line.val) for line in mine] == [(line.loss, line.val) for line in theirs]
+    assert best_epoch(tmp_path / "bare").calibration is None
     one, other = kept_tensors(run, "best"), kept_tensors(tmp_path / "bare", "best")
     assert all(torch.equal(one[name], other[name]) for name in one)
 
@@ -160,8 +162,8 @@ def test_the_test_split_has_no_say(data: Dataset, run: Path, tmp_path: Path) -> 
     dst = stream.dst.copy()
     dst[start:] = np.random.default_rng(1).permutation(dst[start:])
     assert not np.array_equal(dst, stream.dst)
-    train_run("keat-rank", Dataset(replace(stream, dst=dst)), tmp_path / "run", SMALL, FIT)
-    assert kept_calibration(tmp_path / "run") == kept_calibration(run)
+    train_run(RunSpec("keat-rank", SMALL, FIT), Dataset(replace(stream, dst=dst)), tmp_path / "run")
+    assert best_epoch(tmp_path / "run").calibration == best_epoch(run).calibration
 
 
 def test_logits_that_speak_too_loudly_are_calmed() -> None:
@@ -197,10 +199,10 @@ def test_probabilities_of_pairs_and_of_labels(
     stream = simulate_payments(900, seed=1)
     odd = (np.random.default_rng(1).random(len(stream)) < 0.2).astype(np.float32)
     labelled = Dataset(replace(stream, labels=odd))
-    validation, test = (make_task(labelled, part, kind=kind) for part in SPLITS)
+    test = make_task(labelled, "test", kind=kind)
     config = TGNConfig(dim=8, neighbors=3)
-    train_run("tgn", labelled, tmp_path, config, FitConfig(epochs=1, lr=3e-3), task=validation)
-    made = kept_calibration(tmp_path)
+    train_run(RunSpec("tgn", config, FitConfig(epochs=1, lr=3e-3), TaskSpec(kind=kind)), labelled, tmp_path)
+    made = best_epoch(tmp_path).calibration
     assert isinstance(made, Platt | Isotonic)
     judge = judge_of(test, made)
     assert judge is not None

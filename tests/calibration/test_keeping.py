@@ -67,7 +67,7 @@ def test_nothing_is_none() -> None:
 
 
 def test_only_the_best_epoch_counts(tmp_path: Path) -> None:
-    from keat.training.epochs import kept_calibration, read_history
+    from keat.runs.epochs import best_epoch, read_history
 
     line = {"loss": 1.0, "val": {"mrr": 0.5}, "train_seconds": 1.0, "val_seconds": 1.0}
     lines = [
@@ -80,11 +80,12 @@ def test_only_the_best_epoch_counts(tmp_path: Path) -> None:
     def write(number: int) -> None:
         path.write_text("".join(json.dumps(line) + "\n" for line in lines[:number]))
 
-    assert kept_calibration(tmp_path) is None
+    with pytest.raises(InputError, match="no epoch of this run has been validated yet"):
+        best_epoch(tmp_path)
     write(1)
-    assert kept_calibration(tmp_path) is None
+    assert best_epoch(tmp_path).calibration is None
     write(3)
-    assert kept_calibration(tmp_path) == MADE[1]
+    assert best_epoch(tmp_path).calibration == MADE[1]
     lines[1]["calibration"] = asdict(MADE[1]) | {"slope": "steep"}
     write(3)
     with pytest.raises(InputError, match=r"damaged: line 2 of metrics\.jsonl has no sound 'calib"):

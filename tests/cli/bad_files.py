@@ -26,8 +26,9 @@ PAIRS: dict[str, str | bytes] = {
     "latin-1": "customer,shop\nC-001,caf\xe9\n".encode("latin-1"),
     "zeros": bytes(99),
     "noise": bytes(range(256)),
-    "a date": f"customer,shop,when\n{GOOD},2030-01-31\n",
-    "a date and a time": f"customer,shop,when\n{GOOD},2030-01-31 10:00:00\n",
+    "no rows": "customer,shop\n",
+    "a date of the past": f"customer,shop,when\n{GOOD},2023-12-31\n",
+    "a date that is none": f"customer,shop,when\n{GOOD},2030-02-31\n",
     "a word": f"customer,shop,when\n{GOOD},soon\n",
     "no time": f"customer,shop,when\n{GOOD},\n",
     "NaN": f"customer,shop,when\n{GOOD},NaN\n",
@@ -159,7 +160,8 @@ FILES: list[Bad] = [*_pairs(), *_experiments()]
 
 ODD_PAIRS: dict[str, str] = {
     "nobody": f"customer,shop\nnobody,{SHOP}\n",
-    "no rows": "customer,shop\n",
+    "a date": f"customer,shop,when\n{GOOD},2030-01-31\n",
+    "a date and a time": f"customer,shop,when\n{GOOD},2030-01-31 10:00:00\n",
     "a mark": f"\ufeffcustomer,shop\n{GOOD}\n",
     "blanks": f"customer, shop\nC-001, {SHOP}\n",
     "the same pair twice": f"customer,shop\n{GOOD}\n{GOOD}\n",

@@ -78,7 +78,7 @@ WORDS: list[tuple[tuple[str, ...], str]] = [
     (("evaluate", "heuristics", "orders.csv", *ORDERS, "--node-labels", LONG), TOO_LONG),
     (("train", "gearsage", "pipe.npz"), PIPE),
     (("predict", "graphs", "--graph", "pipe.npz"), PIPE),
-    (("predict", "run", "--pairs", "nowhere.csv"), "There is no file nowhere.csv"),
+    (("predict", "run", "--pairs", "nowhere.csv"), "The file nowhere.csv does not exist"),
     (("predict", "run", "--pairs", "."), ""),
     (("predict", "run", "--pairs", "pipe.csv"), PIPE),
     (("predict", "run", "--pairs", LONG), TOO_LONG),
@@ -86,6 +86,26 @@ WORDS: list[tuple[tuple[str, ...], str]] = [
     (("predict", "run", "--embeddings", "pipe.parquet"), PIPE),
     (("predict", "run", "--embeddings", "orders.csv/x"), NO_FOLDER),
     (("predict", "run", "--embeddings", LONG), TOO_LONG),
+    (("predict", "run", "--embeddings", "new.csv"), "not written as new.csv; let its name end in .parquet"),
+    (("predict", "run", "--embeddings", "new.parquet", "--out", "new.csv"), "leave --out out"),
+    *(
+        ((*words, place), told)
+        for words in (
+            ("predict", "run", "--source", "C-001", "--out"),
+            ("predict", "run", "--all-sources", "--out"),
+            ("predict", "graphs", "--graph", "graph.npz", "--out"),
+            ("evaluate", "run", "orders.csv", *ORDERS, "--scores"),
+        )
+        for place, told in (
+            ("new", "not written as new; let its name end in .csv or .parquet"),
+            ("new.xlsx", "not written as new.xlsx; let its name end in .csv or .parquet"),
+            ("pipe.csv", PIPE),
+            ("folder.csv", "is a folder; name a file in it"),
+            ("orders.csv/x.csv", NO_FOLDER),
+            (f"{LONG}.csv", TOO_LONG),
+            ("", "is a folder; name a file in it"),
+        )
+    ),
     ((*SMALL, "orders.csv"), ""),
     ((*SMALL, "orders.csv/new"), ""),
     ((*SMALL, "pipe"), ""),

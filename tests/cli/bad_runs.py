@@ -112,31 +112,37 @@ def _contents() -> Iterator[Bad]:
 
 OTHERS: list[Bad] = [
     *(
-        Bad(ASKED[verb], within("run", setting(value, key)), told, f"{key} is {value}")
-        for key, value, told in (
-            ("model", "transformer", "Unknown model of the run"),
-            ("model", "gearsage", ""),
-            ("format", 99, "another version of keat"),
-            ("format", "1", "another version of keat"),
+        Bad(ASKED[verb], within("run", setting(value, *keys)), told, f"{keys[-1]} is {value}")
+        for keys, value, told in (
+            (("spec", "model"), "transformer", "Unknown model of the run"),
+            (("spec", "model"), "gearsage", ""),
+            (("format",), 99, "another version of keat"),
+            (("format",), "1", "another version of keat"),
         )
         for verb in ("predict", "evaluate", "explain")
     ),
     *(
         Bad(
             ("evaluate", "shares", "orders.csv", *ORDERS),
-            within("shares", setting(labels, "labels")),
+            within("shares", setting(labels, "spec", "source", "labels")),
             name=str(labels),
         )
         for labels in (
             {"colour": 1},
             {"period": [7]},
             {"period": "blink"},
-            {"labelled": 3},
+            {"undirected": 3},
             {"weight": 1},
             [1],
             "x",
         )
     ),
+]
+
+
+OTHERS += [
+    Bad(ASKED["evaluate"], within("run", setting(value, "spec", "task", key)), name=f"{key} is {value}")
+    for key, value in (("labelled", 3), ("labelled", "both"), ("protocol", "lenient"), ("kind", "link"))
 ]
 
 
@@ -161,7 +167,7 @@ def _other_kinds() -> Iterator[Bad]:
             for what, damage in list(file_damages(FILES[file][0]).items())[:5]:
                 yield Bad(words, hurt(kind, file, damage), name=f"{file}: {what}")
         yield Bad(words, without_the_folder(kind), "is not a keat run", name="gone")
-        yield Bad(words, within(kind, setting("fortnight", "unit")), name="unit")
+        yield Bad(words, within(kind, setting("fortnight", "facts", "unit")), name="unit")
     resumed = ("train", *RUNS["graphs"], *LONGER, "--out", "graphs", "--resume")
     for file in ("run.json", "metrics.jsonl", "best-*.safetensors", "last-*.safetensors"):
         for what, damage in list(file_damages(FILES[file][0]).items())[:5]:
@@ -188,6 +194,10 @@ ODD_RUNS: list[Bad] = [  # without damage, so that nothing above is refused for 
     Bad(ASKED["predict"], hurt("run", "last-*.safetensors", Path.unlink), name="last is missing"),
     Bad(ASKED["predict"], hurt("run", "best-*.safetensors", another_number), name="a number is another"),
     Bad(ASKED["train"], hurt("run", "ids.parquet", Path.unlink), name="ids are written again"),
-    Bad(ASKED["predict"], within("run", without("limits")), name="no limits"),
+    Bad(
+        ASKED["predict"],
+        within("run", without("spec", "fitting", "epochs")),
+        name="a setting from before it was one",
+    ),
     Bad(ASKED["predict"], hurt("run", "seen.json", Path.unlink), name="as it was after validation"),
 ]

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from command import keat
 
+from keat.calibration.temperature import Temperature
+from keat.models.rank import KeatRank
 from keat.runs.run import open_kept
-from keat.training.epochs import kept_calibration
 
 SMALL = ("--set", "hidden=8", "--set", "ring=4", "--set", "fanout=2", "--epochs", "1", "--threads", "1")
 
@@ -41,8 +42,10 @@ def test_training_measures_calibration_on_test(ranked: tuple[Path, dict[str, obj
 def test_destinations_have_shares_of_one(ranked: tuple[Path, dict[str, object]]) -> None:
     folder, _ = ranked
     rows = keat("predict", folder, "--source", "3", "--top", "100000", "--json").json["destinations"]
-    assert set(rows[0]) == {"node", "score", "share"}
-    assert len(rows) == len(open_kept(folder).model.destinations())
+    assert set(rows[0]) == {"source", "destination", "rank", "score", "share"}
+    model = open_kept(folder).model
+    assert isinstance(model, KeatRank)
+    assert len(rows) == len(model.destinations())
     shares = [row["share"] for row in rows]
     assert sum(shares) == pytest.approx(1.0)
     assert shares == sorted(shares, reverse=True)
@@ -62,7 +65,7 @@ def test_an_older_run_has_scores_only(ranked: tuple[Path, dict[str, object]], tm
         del line["calibration"]
     (run / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     rows = keat("predict", run, "--source", "3", "--json").json["destinations"]
-    assert set(rows[0]) == {"node", "score"}
+    assert set(rows[0]) == {"source", "destination", "rank", "score"}
     assert "has no calibration" in " ".join(keat("predict", run, "--source", "3").out.split())
 
 
@@ -88,9 +91,10 @@ def test_pairs_have_a_calibrated_probability(options: tuple[str, ...], log: Path
     assert list(told["ece"]) == ["the probability"]
     (tmp_path / "pairs.csv").write_text("s,d\np1,p2\np3,p4\n")
     rows = keat("predict", run, "--pairs", tmp_path / "pairs.csv", "--json").json["pairs"]
-    made = kept_calibration(run)
+    made = open_kept(run).calibration
     assert made is not None
+    assert not isinstance(made, Temperature)
     assert made.kind == told["kind"]
-    expected = made.probabilities(np.array([row["score"] for row in rows]))  # type: ignore[union-attr]
+    expected = made.probabilities(np.array([row["score"] for row in rows]))
     assert [row["probability"] for row in rows] == expected.tolist()
     assert "probability" in keat("predict", run, "--pairs", tmp_path / "pairs.csv").out

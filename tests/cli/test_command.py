@@ -88,7 +88,11 @@ BAD_USAGE = [
     ("small demo", ["demo", "--events", "10"], "at least 1000, not 10"),
     ("no epochs", ["demo", "--epochs", "0"], "at least 1, not 0"),
     ("epochs text", ["train", "tgn", "payments", "--epochs", "many"], "a valid integer"),
-    ("no question", ["predict", "run"], "Give exactly one of --source, --pairs, --embeddings and --graph"),
+    (
+        "no question",
+        ["predict", "run"],
+        "Give exactly one of --source, --all-sources, --pairs, --embeddings and --graph",
+    ),
     ("top nothing", ["predict", "run", "--source", "a", "--top", "0"], "at least 1, not 0"),
 ]
 

@@ -129,7 +129,7 @@ def test_times_that_make_odd_seconds_get_a_note(tmp_path: Path) -> None:
     rows = "".join(f"{k % 5},{k % 6},{1_700_000_000_000 + k}\n" for k in range(60))
     (tmp_path / "e.csv").write_text("user,item,t\n" + rows)
     (note,) = keat("data", "info", tmp_path / "e.csv").notes
-    assert "taken as seconds; if their unit is 'ms', say so: --unit ms" in note
+    assert "taken as seconds; if their unit is 'ms', say so (unit ms)" in note
 
 
 def test_where_nobody_returns_there_are_no_gaps_to_show(tmp_path: Path) -> None:

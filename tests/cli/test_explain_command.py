@@ -70,6 +70,17 @@ def test_a_pair_for_a_person_to_read(tmp_path: Path) -> None:
     assert "Δ: at the neighbour's last update" in " ".join(ran.out.split())
 
 
+def test_a_time_is_written_like_a_date_or_a_number(tmp_path: Path) -> None:
+    asked = ("explain", trained(small()), "--src", "3", "--dst", "130", "--out", tmp_path, "--json", "--time")
+    (by_date,) = keat(*asked, "2030-05-31 13:45").json["explanations"]
+    assert by_date["t"] == 1_906_465_500
+    (by_number,) = keat(*asked, "1906465500").json["explanations"]
+    assert by_number == by_date
+    (elsewhere,) = keat(*asked, "2030-05-31T15:45+02:00").json["explanations"]
+    assert elsewhere["t"] == by_date["t"]
+    assert "'May' is no time; write a date like" in assert_fails(keat(*asked, "May"))
+
+
 def test_an_event_without_a_past(data: Path, tmp_path: Path) -> None:
     ran = keat("explain", trained(small()), *own(data), "--event", "5", "--out", tmp_path)
     assert ran.code == 0, ran
@@ -111,7 +122,7 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
         keat("explain", run, "--src", "3", "--dst", "4", "--older", "soon")
     )
     assert "is not a keat run" in assert_fails(keat("explain", tmp_path, "--src", "3", "--dst", "4"))
-    assert "name it: keat explain RUN DATASET" in assert_fails(
+    assert "Events are explained from the dataset they are in; give that, too." in assert_fails(
         keat("explain", run, "--event", "3", "--out", tmp_path)
     )
 

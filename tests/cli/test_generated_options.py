@@ -14,8 +14,8 @@ from keat.cli.options import with_parameters
 from keat.errors import InputError, UnknownNameError
 from keat.models.settings import setting
 from keat.models.tgn import TGNConfig
+from keat.runs.spec import configuration
 from keat.training.fit import FitConfig
-from keat.training.runs import configuration
 
 
 @dataclass(frozen=True)

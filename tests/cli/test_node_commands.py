@@ -50,8 +50,8 @@ def oddities(contacts: Path) -> Path:
 
 def test_a_run_of_node_properties_knows_how_its_labels_were_made(contacts: Path, shares: Path) -> None:
     kept = json.loads((shares / "run.json").read_text())
-    assert kept["labels"]["period"] == "day"
-    assert kept["labels"]["weight"] == "weight"
+    assert kept["spec"]["source"]["labels"]["period"] == "day"
+    assert kept["spec"]["source"]["labels"]["weight"] == "weight"
     trained = json.loads((shares / "metrics.jsonl").read_text().splitlines()[0])["val"]["ndcg@10"]
     again = keat("evaluate", shares, contacts / "contacts.csv", "--split", "val", "--json").json
     assert again["task"] == "node-property"
@@ -73,7 +73,7 @@ def test_coming_shares(shares: Path) -> None:
     assert len(answer["shares"]) == 3
     assert {row["node"] for row in answer["shares"]} <= {f"p{n}" for n in range(8)}
     assert 0 < sum(row["share"] for row in answer["shares"]) < 1
-    assert "how p3 will divide the period after" in keat("predict", shares, "--source", "p3").out
+    assert "How p3 will divide the period after" in keat("predict", shares, "--source", "p3").out
 
 
 def test_suspect_events(oddities: Path, contacts: Path, tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_suspect_events(oddities: Path, contacts: Path, tmp_path: Path) -> None:
     assert rows[0]["score"] != rows[1]["score"]
     (tmp_path / "short.csv").write_text("source,destination\np1,p2\n")
     failed = keat("predict", oddities, "--pairs", tmp_path / "short.csv")
-    assert "needs source, destination, time and then the 1 features" in assert_fails(failed)
+    assert "has no column 'weight'; it has source, destination" in assert_fails(failed)
     written = keat("predict", oddities, "--embeddings", tmp_path / "all.parquet", "--json").json
-    assert written["nodes"] == 8
+    assert written == {"rows": 8, "file": str(tmp_path / "all.parquet")}
     options = ("--label", "odd", "--features", "weight", "--json")
     again = keat("evaluate", oddities, contacts / "contacts.csv", *options).json
     assert set(again["intervals"]) == {"auc", "ap"}
@@ -106,7 +106,7 @@ def test_a_frozen_encoder(contacts: Path, tmp_path: Path) -> None:
     )
     assert keat("train", "tgn", contacts / "contacts.csv", *options, *SMALL).json["test"]["auc"] > 0
     wrong = keat("train", "tgn", contacts / "contacts.csv", "--encoder", tmp_path / "links", *SMALL)
-    assert "--encoder is for node tasks" in assert_fails(wrong)
+    assert "An encoder is for node tasks: node-label or node-property" in assert_fails(wrong)
 
 
 def test_labels_of_nodes_from_a_file(contacts: Path) -> None:
@@ -120,15 +120,15 @@ def test_labels_of_nodes_from_a_file(contacts: Path) -> None:
 
 
 WRONG = [
-    (("--weight", "weight"), "--weight says how much an event counts within a --period"),
+    (("--weight", "weight"), "A weight says how much an event counts within a period; give a period"),
     (("--period", "day", "--node-labels", "people.csv"), "give one"),
     (("--period", "blink"), "'blink' is not a period"),
     (("--period", "day", "--protocol", "lenient"), "Unknown protocol 'lenient'"),
-    (("--task", "node-label"), "has no event labels; name their column with --label"),
-    (("--task", "node-property"), "make them of its events with --period"),
+    (("--task", "node-label"), "has no event labels; name their column (label)"),
+    (("--task", "node-property"), "make them of its events by a period"),
     (("--node-labels", "people.csv"), "0 of 8 nodes of people.csv have the label 5"),
     (("--node-labels", "missing.csv"), "There is no file missing.csv; give a CSV of two columns"),
-    (("--period", "day", "--eval-sample", "5"), "--eval-sample is for link tasks"),
+    (("--period", "day", "--eval-sample", "5"), "Only link tasks are sampled"),
 ]
 
 

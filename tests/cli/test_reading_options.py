@@ -11,7 +11,9 @@ import pytest
 from command import assert_fails, keat
 
 from keat.events import Reading
-from keat.training.description import read_description
+from keat.models.graphmixer import GraphMixerConfig
+from keat.models.tgat import TGATConfig
+from keat.runs.run_file import read_run_file
 
 SHARED = [f"--{each.name.replace('_', '-')}" for each in fields(Reading) if "help" in each.metadata]
 VERBS = {
@@ -120,7 +122,9 @@ def test_models_are_as_wide_as_the_features_of_nodes(model: str, tmp_path: Path)
     run = tmp_path / "run"
     file = visits(tmp_path, header=True)
     trained = keat("train", model, file, *reading, *small, "--out", run, "--json").json
-    assert read_description(run)["config"]["node_dim"] == 2
+    config = read_run_file(run).spec.config
+    assert isinstance(config, TGATConfig | GraphMixerConfig)
+    assert config.node_dim == 2
     asked = keat("evaluate", run, file, *reading, "--refresh", str(trained["refresh"]), "--json").json
     assert asked["mrr"] == pytest.approx(trained["test"]["mrr"], abs=1e-9)
     said = assert_fails(

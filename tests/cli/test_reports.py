@@ -155,7 +155,7 @@ def test_a_whole_graph_has_one_too(model: str, browser: Any, tmp_path: Path) -> 
     assert f"{value['val']['auc']:.4f}" in page.tab.inner_text(".tiles")
     assert "seed 1 · " in page.tab.inner_text(".facts")
     fades = model == "keat-gearsage"
-    assert page.tab.locator("svg[role=img]").count() == 3 + fades  # results, loss, validation, ψ
+    assert page.tab.locator("svg[role=img]").count() == 4 + fades  # results, reliability, loss, validation, ψ
     assert ("How evidence fades" in page.tab.inner_text("body")) == fades
     assert page.tab.evaluate("document.documentElement.scrollWidth") <= 360
     page.assert_quiet()

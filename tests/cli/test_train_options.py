@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import Field, asdict, fields
+from dataclasses import Field, fields
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -16,10 +16,10 @@ from keat.cli.generated_options import (
 )
 from keat.cli.training import MODELS, train_command
 from keat.cli.training_options import command_for, trainable
-from keat.cli.whole_graph import NAMES
+from keat.models.registry import GRAPH_ARCHITECTURES
 from keat.models.tgn import TGNConfig
+from keat.runs.run_file import read_run_file
 from keat.training import bfloat16
-from keat.training.description import read_description
 from keat.training.fit import FitConfig
 
 
@@ -52,7 +52,7 @@ def shown_options(*words: str) -> dict[str, str]:
 def test_every_setting_of_a_model_is_an_option_with_help_and_its_default(model: str) -> None:
     shown, chosen = shown_options(model), trainable()[model]
     for settings in (chosen.config, chosen.fit):
-        for each in offered(settings, of_graph=model in NAMES):
+        for each in offered(settings, of_graph=model in GRAPH_ARCHITECTURES):
             option, default = option_of(each), getattr(settings, each.name)
             if default is True:
                 option = f"--no-{option.removeprefix('--')}"
@@ -71,7 +71,7 @@ def test_the_help_of_a_model_has_no_settings_of_others(model: str) -> None:
     own = {
         option_of(each)
         for settings in (chosen.config, chosen.fit)
-        for each in offered(settings, of_graph=model in NAMES)
+        for each in offered(settings, of_graph=model in GRAPH_ARCHITECTURES)
     }
     generated = {
         option_of(each)
@@ -134,6 +134,26 @@ REFUSED = [
     (["gearsage", "g.npz", "--task", "node-label"], "gearsage has no --task; leave it out."),
     (["gearsage", "g.npz", "--features", "x"], "gearsage has no --features; leave it out."),
     (["gearsage", "g.npz", "--protocol", "strict"], "gearsage has no --protocol; leave it out."),
+    *(
+        (["keat-gearsage", "g.npz", *words], f"keat-gearsage has no {words[0]}; leave it out.")
+        for words in (
+            ["--preset", "paper"],
+            ["--label", "odd"],
+            ["--period", "day"],
+            ["--node-labels", "x.csv"],
+            ["--undirected"],
+            ["--labelled", "dst"],
+            ["--eval-sample", "5"],
+            ["--encoder", "run"],
+            ["--no-counts"],
+            ["--scale"],
+            ["--neighbors", "3"],
+            ["--train-negatives", "3"],
+            ["--recipe", "keat"],
+        )
+    ),
+    (["tgn", "x.csv", "--preset", "nonsense"], "Unknown preset 'nonsense'; known: paper, tgb, usual."),
+    (["keat-rank", "x.csv", "--preset", "paper"], "keat-rank is in no table of the paper or of TGB; leave"),
     (["tgn", "x.csv", "--epochs", "0"], "epochs must be at least 1, not 0."),
     (["tgn", "x.csv", "--batch-size", "0"], "batch_size must be at least 1, not 0."),
     (["gearsage", "g.npz", "--epochs", "0"], "epochs must be at least 1, not 0."),
@@ -171,10 +191,10 @@ def test_what_is_typed_arrives(tmp_path: Path) -> None:
     orders = (write_orders(tmp_path), *ORDERS)
     done = keat("train", "keat-tgn", *orders, *small, *fit, "--out", tmp_path / "run", "--json")
     assert done.json["seed"] == 3
-    told = read_description(tmp_path / "run")
+    spec = read_run_file(tmp_path / "run").spec
     wanted = TGNConfig("laplacian", 2.0, dim=8, neighbors=3, heads=1, shared_edge_weights=False)
-    assert told["config"] == asdict(wanted)
-    assert (told["fit"]["negatives"], told["fit"]["seed"], told["fit"]["lr"]) == (2, 3, FitConfig().lr)
+    assert spec.config == wanted
+    assert (spec.fitting.negatives, spec.fitting.seed, spec.fitting.lr) == (2, 3, FitConfig().lr)
 
 
 def option_of(each: Field[Any]) -> str:

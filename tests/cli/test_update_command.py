@@ -30,7 +30,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_a_run_is_updated_and_answers_from_all_it_has_seen(run: Path, tmp_path: Path) -> None:
     said = keat("predict", run, "--source", "C-003", "--top", "2").out
-    assert "at 2024-01-03 18:30:01" in said  # right after the last order of the file
+    assert "At 2024-01-03 18:30:01" in said  # right after the last order of the file
     (tmp_path / "today.csv").write_text(
         HEADER + "".join(orders(400, 600)) + "N-1,shop 9,2024-01-05 09:00:00\n"
     )
@@ -40,7 +40,7 @@ def test_a_run_is_updated_and_answers_from_all_it_has_seen(run: Path, tmp_path: 
     assert (again["events"], again["known"]) == (0, 201)
     assert "2024-01-05 09:00:00" in keat("update", run, tmp_path / "today.csv").out
     rows = keat("predict", run, "--source", "N-1", "--time", "2024-01-06", "--json").json["destinations"]
-    assert "shop 9" in [row["node"] for row in rows]
+    assert "shop 9" in [row["destination"] for row in rows]
 
 
 def test_the_past_is_refused_and_nothing_is_lost(run: Path, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def test_a_run_is_trained_and_evaluated_again(graph: Path, tmp_path: Path) -> No
     assert 0 <= trained["test"]["auc"] <= 1
     again = keat("evaluate", tmp_path / "run", graph, "--json").json
     assert again["auc"] == pytest.approx(trained["test"]["auc"])
-    assert again["task"] == "node-label"
+    assert again["task"] == "graph-label"
     shown = keat("evaluate", tmp_path / "run", graph, "--split", "val")
     assert f"{trained['val']['auc']:.4f}" in shown.out
     more = keat("train", "keat-gearsage", graph, "--epochs", "3", "--out", tmp_path / "run", "--resume")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import keat
@@ -92,7 +94,7 @@ def test_an_unknown_name_gets_the_nearest() -> None:
     ],
 )
 def test_times_that_make_odd_seconds_are_pointed_out(first: int, step: int, unit: TimeUnit) -> None:
-    with pytest.warns(Notice, match=f'taken as seconds; if their unit is .*--unit {unit}, or unit="{unit}"'):
+    with pytest.warns(Notice, match=rf"taken as seconds; if their unit is .* say so \(unit {unit}\)"):
         load(frame(first, step))
     assert load(frame(first, step), unit=unit).stream.unit == unit  # said so: no notice
 
@@ -133,7 +135,7 @@ def test_a_saved_slice_is_a_dataset_of_its_own(random_stream: MakeStream, tmp_pa
     [
         (
             ["20240131", "20240201", "20241231"],
-            "look like dates written as YYYYMMDD; if they are, say so: --time-format yyyymmdd,",
+            "look like dates written as YYYYMMDD; if they are, say so .time-format yyyymmdd.",
         ),
         (["202401", "202402", "202412"], "look like dates written as YYYYMM;"),
         (["202401311345", "202402010000", "202402012359"], "look like dates written as YYYYMMDDhhmm;"),
@@ -155,3 +157,53 @@ def test_times_that_make_odd_seconds_are_told_of(times: list[str], looks: str, t
 @pytest.mark.parametrize("times", [[20241331, 20241399], [20240100, 20240132], [19700101, 10**9], [0, 86400]])
 def test_seconds_that_are_seconds_are_not(times: list[int]) -> None:
     load(pd.DataFrame({"src": 0, "dst": 1, "t": np.linspace(times[0], times[1], 60).astype(int)}))
+
+
+# -- shares of events that are held out ----------------------------------------------------------------
+
+
+def test_shares_are_of_events_and_what_is_learned_is_of_the_rest() -> None:
+    """Of 100 events 70 are for training: means and categories are theirs alone."""
+    amount = np.concatenate((np.arange(70.0), np.full(30, 1e6)))
+    table = pa.table(
+        {
+            "src": np.arange(100) % 7,
+            "dst": 7 + np.arange(100) % 5,
+            "t": np.arange(100),
+            "amount": amount,
+            "kind": ["card"] * 70 + ["cash"] * 30,
+        }
+    )
+    data = load(table, held_out=(0.1, 0.2), features="amount", categorical="kind", scale=True)
+    assert data.held_out == (0.1, 0.2)
+    assert [len(part) for part in data.splits] == [70, 10, 20]
+    assert data.reading is not None
+    assert data.reading.encoding is not None
+    scaled, kinds = data.reading.encoding.events
+    assert scaled.mean == pytest.approx((34.5,))
+    assert scaled.deviation == pytest.approx((np.arange(70.0).std(),))
+    assert kinds.categories == ("card",)
+    assert data.train.features[:, 0].mean() == pytest.approx(0.0, abs=1e-6)
+    other = load(table, held_out=(0.05, 0.05), features="amount", scale=True)
+    assert [len(part) for part in other.splits] == [90, 5, 5]
+    assert other.reading is not None
+    assert other.reading.encoding is not None
+    assert other.reading.encoding.events[0].mean == pytest.approx((amount[:90].mean(),))
+
+
+def test_shares_are_held_out_of_streams_and_of_names(tmp_path: Path) -> None:
+    stream = load("payments:400").stream
+    for source in (stream, "payments:400"):
+        data = load(source, held_out=(0.25, 0.5))
+        assert [len(part) for part in data.splits] == [100, 100, 200]
+        assert data.held_out == (0.25, 0.5)
+    stream.save(tmp_path / "saved")
+    assert [len(part) for part in load(tmp_path / "saved", held_out=(0.25, 0.5)).splits] == [100, 100, 200]
+
+
+@pytest.mark.parametrize(
+    "shares", [(0.5, 0.5), (0.0, 0.2), (0.2, 0.0), (-0.1, 0.2), (0.9, 0.2), (math.nan, 0.1)]
+)
+def test_shares_that_leave_nothing_are_refused(shares: tuple[float, float]) -> None:
+    with pytest.raises(InputError, match="Split shares must be positive and leave room for training"):
+        load("payments:400", held_out=shares)

@@ -74,7 +74,7 @@ def test_afterwards_no_pickle_is_opened(official: Path, monkeypatch: pytest.Monk
 def test_other_positives_are_not_answered_from_the_old_matrix(official: Path) -> None:
     src, dst, t = events(80, 1)
     whole, _ = load_negatives(official, src, dst, t, trust_pickle=True)
-    with pytest.raises(InputError, match="trust_pickle"):
+    with pytest.raises(InputError, match="trust-pickle"):
         load_negatives(official, src[::-1], dst[::-1], t[::-1])
     turned, _ = load_negatives(official, src[::-1], dst[::-1], t[::-1], trust_pickle=True)
     np.testing.assert_array_equal(turned, whole[::-1])
@@ -91,7 +91,7 @@ def test_many_blocks_are_as_one(official: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_not_without_being_told(official: Path) -> None:
-    with pytest.raises(InputError, match=r"can run any code when opened.*trust_pickle=True"):
+    with pytest.raises(InputError, match=r"can run any code when opened.*trust-pickle"):
         load_negatives(official, *events(80, 1))
 
 
@@ -168,7 +168,7 @@ def test_what_is_kept_is_checked_and_made_again(tmp_path: Path, file: str, new: 
     (folder / file).unlink()
     if new is not None:
         np.save(folder / file, new)
-    with pytest.raises(InputError, match=rf"are damaged \(.*{message}.*add --trust-pickle"):
+    with pytest.raises(InputError, match=rf"are damaged \(.*{message}.*say that you trust the pickle"):
         load_negatives(path, *ONE)
     with pytest.warns(Notice, match=rf"are damaged \(.*{message}.* and are made again"):
         matrix, lengths = load_negatives(path, *ONE, trust_pickle=True)

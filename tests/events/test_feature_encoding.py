@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow.csv as pacsv
 import pytest
 
 from keat.datasets.loading import load
+from keat.disk import typed
 from keat.errors import InputError, Notice
 from keat.events import Reading, read_events
 from keat.events.splitting import split
@@ -87,7 +89,7 @@ def test_the_split_learned_from_is_the_one_trained_on() -> None:
 def test_later_files_are_read_with_what_was_learned(tmp_path: Path) -> None:
     reading = Reading(features=("amount",), categorical=("kind",), scale=True)
     learned, stream = reading.learn(events())
-    kept = Reading.from_json(json.loads(json.dumps(learned.to_json())))
+    kept = typed(Reading, json.loads(json.dumps(asdict(learned))))
     np.testing.assert_array_equal(kept.read(events()).features, stream.features)
     pacsv.write_csv(events()[150:].set_column(4, "kind", [["cash"] * 49 + ["new"]]), tmp_path / "later.csv")
     again, later = kept.learn(tmp_path / "later.csv")
@@ -150,7 +152,7 @@ def test_what_does_not_vary_becomes_zero() -> None:
 
 def test_large_numbers_are_told_of_unless_they_are_scaled() -> None:
     large = events()["amount"].to_numpy() * 10
-    message = "column 'amount': values reach [0-9],[0-9]{3} and are not scaled.* --scale, or scale=True"
+    message = "column 'amount': values reach [0-9],[0-9]{3} and are not scaled.*standardized .scale."
     with pytest.warns(Notice, match=message):
         reading, plain = Reading(features=("amount",)).learn(events(amount=large))
     np.testing.assert_array_equal(plain.features[:, 0], large.astype(np.float32))

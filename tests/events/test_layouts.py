@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from keat.datasets.loading import load
+from keat.disk import typed
 from keat.errors import InputError
 from keat.events import Reading, read_events
 from keat.events.feature_encoding import ColumnEncoding, FeatureEncoding
@@ -127,23 +128,27 @@ WHOLE = Reading(
 
 @pytest.mark.parametrize("reading", [Reading(), WHOLE])
 def test_a_reading_survives_json(reading: Reading) -> None:
-    assert Reading.from_json(json.loads(json.dumps(reading.to_json()))) == reading
+    assert typed(Reading, json.loads(json.dumps(asdict(reading)))) == reading
 
 
 DAMAGED: list[tuple[str, Any, str]] = [
-    ("colour", "red", "has no 'colour'"),
-    ("scale", "yes", "'scale' of a reading is 'yes'"),
-    ("features", "x", "'features' of a reading is 'x'"),
-    ("src", 1, "'src' of a reading is 1"),
-    ("encoding", [], "columns of events and of nodes"),
-    ("encoding", {"events": [{}], "nodes": []}, "does not say what it is"),
+    ("colour", "red", "'colour' is no entry of it"),
+    ("scale", "yes", r"bool, got str .*\.scale"),
+    ("features", "x", r"array, got str .*\.features"),
+    ("features", ["x", 1], r"str, got int .*\.features\[1\]"),
+    ("src", 1, r"str \| null, got int .*\.src"),
+    ("unit", "fortnight", r"'fortnight' .*\.unit"),
+    ("time_format", "%Q", "'%Q' is not a format of times"),
+    ("encoding", [], r"object \| null, got array .*\.encoding"),
+    ("encoding", {"events": [{}], "nodes": []}, r"missing required field name .*\.encoding\.events\[0\]"),
+    ("encoding", {"events": [{"colour": 1}]}, r"'encoding\.events\[0\]\.colour' is no entry of it"),
 ]
 
 
 @pytest.mark.parametrize(("key", "value", "message"), DAMAGED)
 def test_a_damaged_reading_is_told(key: str, value: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Reading.from_json(Reading().to_json() | {key: value})
+        typed(Reading, asdict(Reading()) | {key: value})
 
 
 @pytest.mark.parametrize(
@@ -162,13 +167,12 @@ def test_a_damaged_reading_is_told(key: str, value: Any, message: str) -> None:
     ],
 )
 def test_a_damaged_encoding_is_told(change: dict[str, Any]) -> None:
-    about = replace(
-        WHOLE, encoding=FeatureEncoding((ColumnEncoding("x", 1, None, (1.0,), (2.0,)),))
-    ).to_json()
-    assert Reading.from_json(about).encoding is not None
+    encoding = FeatureEncoding((ColumnEncoding("x", 1, None, (1.0,), (2.0,)),))
+    about = json.loads(json.dumps(asdict(replace(WHOLE, encoding=encoding))))
+    assert typed(Reading, about).encoding == encoding
     about["encoding"]["events"][0].update(change)
-    with pytest.raises(ValueError, match=r"encod|scales|categories"):
-        Reading.from_json(about)
+    with pytest.raises(ValueError, match=r"encoding|scales"):
+        typed(Reading, about)
 
 
 def test_options_and_fields_are_the_same() -> None:

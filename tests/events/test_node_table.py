@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from keat.datasets.loading import load
+from keat.disk import typed
 from keat.errors import InputError, Notice
 from keat.events import Reading, read_events
 from keat.events.splitting import split
@@ -125,7 +127,7 @@ def test_scales_of_nodes_come_from_those_in_training(tmp_path: Path) -> None:
     expected = (np.array([1, 3, 5, 7, 4, 4000, 4]) - 4) / np.sqrt(5)
     np.testing.assert_allclose(data.stream.node_features[:, 0], expected, rtol=1e-6)
     assert data.reading is not None
-    assert Reading.from_json(data.reading.to_json()) == data.reading
+    assert typed(Reading, asdict(data.reading)) == data.reading
 
 
 def test_large_features_of_nodes_are_told_of(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 
 from conftest import FindFile
 from keat.errors import Notice
-from keat.events import EventStream, TimeUnit, files, read_events
+from keat.events import EventStream, Reading, TimeUnit, files, read_events
 
 TABLE = pa.table(
     {
@@ -223,3 +223,59 @@ def test_shared_files_open_without_options(shared_file: FindFile, recwarn: pytes
         scale = 1e6 if stream.unit == "us" else 1
         assert (stream.t[0] / scale, stream.t[-1] / scale) == pytest.approx((about["t_min"], about["t_max"]))
     assert {type(warning.message) for warning in recwarn} <= {Notice}
+
+
+# -- rows in the order they were given ---------------------------------------------------------------
+
+
+def shuffled() -> pa.Table:
+    return pa.table(
+        {
+            "who": ["c", "a", "b", "a"],
+            "whom": ["x", "y", "x", "z"],
+            "when": [30, 10, 20, 10],
+            "amount": [3.0, 1.0, 2.0, 4.0],
+            "kind": ["cash", "card", "new", "card"],
+        }
+    )
+
+
+NAMED = Reading(src="who", dst="whom", time="when", features=("amount",), categorical=("kind",), scale=True)
+
+
+def test_rows_keep_their_order_where_they_are_asked_about(tmp_path: Path) -> None:
+    """`read` puts them in the order of time; `read_rows` does not, and encodes them with what was learned."""
+    training = pa.table(
+        {
+            "who": ["a", "b"] * 10,
+            "whom": ["x", "y"] * 10,
+            "when": range(20),
+            "amount": [1.0, 3.0] * 10,
+            "kind": ["card", "cash"] * 10,
+        }
+    )
+    learned, _ = NAMED.learn(training)
+    pacsv.write_csv(shuffled(), tmp_path / "rows.csv")
+    pq.write_table(shuffled(), tmp_path / "rows.parquet")
+    for source in (shuffled(), tmp_path / "rows.csv", str(tmp_path / "rows.parquet")):
+        rows = learned.read_rows(source)
+        with pytest.warns(Notice, match="was not in time order"):
+            in_time = learned.read(source)
+        assert [rows.ids.label(node) for node in rows.src] == ["c", "a", "b", "a"]
+        assert [rows.ids.label(node) for node in rows.dst] == ["x", "y", "x", "z"]
+        assert rows.t.tolist() == [30, 10, 20, 10]
+        assert in_time.t.tolist() == [10, 10, 20, 30]
+        order = np.argsort(rows.t, kind="stable")
+        np.testing.assert_array_equal(rows.features[order], in_time.features)
+        np.testing.assert_allclose(
+            rows.features[:, 0], [1, -1, 0, 2], atol=1e-6
+        )  # the mean is 2, the deviation 1
+        np.testing.assert_array_equal(rows.features[:, 1:], [[0, 1, 0], [1, 0, 0], [0, 0, 1], [1, 0, 0]])
+
+
+def test_rows_without_features_or_a_header_keep_their_order(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("5;7;30\n6;7;10\n")
+    rows = Reading(delimiter=";", header=False).read_rows(tmp_path / "rows.csv")
+    assert rows.t.tolist() == [30, 10]
+    assert [rows.ids.label(node) for node in rows.src] == [5, 6]
+    assert rows.feature_dim == 0

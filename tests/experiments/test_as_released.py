@@ -12,9 +12,11 @@ from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.experiments.as_released import AsReleased, evaluate_as_released
 from keat.models.tgn import TGN, TGNConfig
+from keat.runs.fitting import open_model, train_run
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec
 from keat.tasks.making import make_task
 from keat.training.fit import FitConfig
-from keat.training.runs import open_run, train_run
 
 CONFIG = TGNConfig(kernel="laplacian", dim=8, neighbors=4)
 
@@ -27,12 +29,12 @@ def data() -> Dataset:
 @pytest.fixture(scope="module")
 def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("run") / "run"
-    train_run("keat-tgn", data, folder, CONFIG, FitConfig(epochs=1, lr=1e-3))
+    train_run(RunSpec("keat-tgn", CONFIG, FitConfig(epochs=1, lr=1e-3)), data, folder)
     return folder
 
 
 def test_neighbours_are_events_evaluated_with_times_of_training(data: Dataset, folder: Path) -> None:
-    model, _, _ = open_run(folder)
+    model = open_model(folder, read_run_file(folder))
     assert isinstance(model, TGN)
     before = model.memory.memory.clone()
     released = AsReleased(model, data.train)

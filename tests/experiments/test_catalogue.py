@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import shlex
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import keat
 from keat.datasets.payments import simulate_payments
-from keat.experiments.catalogue import states
+from keat.experiments.catalogue import Entry, states
 from keat.experiments.job import Job
 from keat.experiments.ledger import USUAL_LEDGER, Ledger
+from keat.experiments.line import Line, Score
 from keat.experiments.published import published
 from keat.experiments.ranking import PAPER_RANKS, RANKED, averages, ranking, ranks_of
 from keat.experiments.recipe import load_recipe, recipe_names
 from keat.experiments.reporting import tables_of
 from keat.experiments.runner import keys_of
+from keat.experiments.work import Found, line_of
 
 PAPER_LABELS = """
 fig:temporal-mismatch fig:intro_attn_plots tab:link_pred_results tab:kernel_ablations tab:notation
@@ -42,7 +41,7 @@ def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def by_name(sources: dict[str, str], ledger: Path) -> dict[str, dict[str, Any]]:
+def by_name(sources: dict[str, str], ledger: Path) -> dict[str, Entry]:
     return {entry["name"]: entry for entry in states(sources, ledger)}
 
 
@@ -61,7 +60,7 @@ def test_every_cell_has_a_number_or_says_what_it_would_take() -> None:
         for cell in entry["cells"]:
             match cell["state"]:
                 case "data missing":
-                    assert " not " in cell["why"]
+                    assert " not " in str(cell["why"])
                     assert cell["command"].split(" && ")[-1].startswith(f"keat reproduce {entry['name']}")
                 case "published only":
                     assert cell.keys() & {"paper", "leaderboard"}
@@ -77,7 +76,7 @@ def test_every_cell_has_a_number_or_says_what_it_would_take() -> None:
 def test_the_file_that_is_missing_is_named() -> None:
     entries = by_name({}, USUAL_LEDGER)
     (flight, *_) = entries["table-flight"]["cells"]
-    assert "tgbl-flight_edgelist_v2.csv" in flight["why"]
+    assert "tgbl-flight_edgelist_v2.csv" in str(flight["why"])
     assert flight["command"] == "keat data get tgbl-flight && keat reproduce table-flight"
     assert flight["leaderboard"] == {"test": "0.167", "val": "0.166"}
     (fraud, *_) = entries["table-dgraphfin"]["cells"]
@@ -103,10 +102,9 @@ def test_commands_name_the_ledger_and_all_files(nothing_here: Path) -> None:
     assert entries["table-ranking"]["command"] == "keat reproduce table-ranking --ledger 'my own.jsonl'"
 
 
-def line_of(job: Job, key: str, mrr: float) -> dict[str, Any]:
+def line_with(job: Job, key: str, mrr: float) -> Line:
     metrics = {"mrr": mrr, "hits@10": mrr, "hits@1": mrr, "hits@3": mrr}
-    found = {"val": metrics, "test": {"200": metrics}, "loss": 1.0, "keat": keat.__version__}
-    return {"key": key, **asdict(job), **found}
+    return line_of(job, key, Found(1_000, metrics, {"200": Score(metrics)}), seconds=1.0)
 
 
 def test_what_a_ledger_has_counts_by_content_or_by_name(nothing_here: Path) -> None:
@@ -116,8 +114,8 @@ def test_what_a_ledger_has_counts_by_content_or_by_name(nothing_here: Path) -> N
     recipe, ledger = load_recipe("table-link"), nothing_here / "ledger.jsonl"
     jobs = [job for job in recipe.jobs({"wikipedia": str(file)}, 2) if job.model in ("edgebank", "tgn")]
     for place, (job, key) in enumerate(zip(jobs, keys_of(jobs), strict=True)):
-        Ledger(ledger).append(line_of(job, key, 0.5 + 0.1 * place))
-    Ledger(ledger).append(line_of(jobs[0], "0123-hits", 0.9))  # other work does not count
+        Ledger(ledger).append(line_with(job, key, 0.5 + 0.1 * place))
+    Ledger(ledger).append(line_with(jobs[0], "0123-hits", 0.9))  # other work does not count
     other = nothing_here / "other.parquet"
     pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t + 1}), other)
     for source, runs in ((str(file), 3), (None, 3), (str(other), 0)):
@@ -130,7 +128,7 @@ def test_what_a_ledger_has_counts_by_content_or_by_name(nothing_here: Path) -> N
             assert cells["TGN"]["command"].startswith("keat reproduce table-link --")  # for the other three
             assert "command" not in cells["EdgeBank∞"]
         assert cells["DyGFormer"]["state"] == ("to run" if source else "data missing")
-    found = ranking({}, nothing_here, ledger)["by_title"]["Ranks of what was measured, by test MRR"]
+    found = ranking({}, nothing_here, ledger).by_title["Ranks of what was measured, by test MRR"]
     assert [(row["model"], row["wikipedia"]) for row in found] == [("TGN", 1), ("EdgeBank∞", 2)]
 
 

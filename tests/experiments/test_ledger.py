@@ -11,12 +11,17 @@ import pytest
 
 from keat.errors import InputError
 from keat.experiments.ledger import Ledger
+from keat.experiments.line import Line
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "ledger.jsonl"
 
 
-def line(key: str, **more: Any) -> dict[str, Any]:
+def plain(key: str, **more: Any) -> dict[str, Any]:
     return {"key": key, "val": {"mrr": 0.5}, "test": {"200": {"mrr": 0.4}}, **more}
+
+
+def line(key: str, **more: Any) -> Line:
+    return Line.of(plain(key, **more))
 
 
 def test_half_a_line_does_not_count(tmp_path: Path) -> None:
@@ -32,7 +37,7 @@ def test_half_a_line_does_not_count(tmp_path: Path) -> None:
 def test_a_line_cut_off_anywhere_does_not_count(tmp_path: Path) -> None:
     """Wherever a process is killed while it writes, in the middle of a number, a word or a letter."""
     more = {"clip": None, "best": True, "loss": -1.5e-7, "data": "straße 日本"}
-    whole = json.dumps(line("a", **more), ensure_ascii=False).encode()
+    whole = json.dumps(plain("a", **more), ensure_ascii=False).encode()
     for end in range(1, len(whole)):
         ledger = Ledger(tmp_path / f"{end}.jsonl")
         ledger.path.write_bytes(whole[:end])
@@ -56,13 +61,13 @@ def test_a_line_cut_off_anywhere_does_not_count(tmp_path: Path) -> None:
         (b'{"key": 3}', "its 'key' is a int"),
         (b'{"key": "b"}', "it has no 'val'"),
         (b'{"key": "b", "val": {}}', "it has no 'test'"),
-        (json.dumps(line("b", test=[])).encode(), "its 'test' is a list"),
-        (json.dumps(line("b", test={})).encode(), "a metric of 'test' is no number"),
-        (json.dumps(line("b", test={"200": 0.5})).encode(), "a metric of 'test' is no number"),
-        (json.dumps(line("b", val={"mrr": "high"})).encode(), "a metric of 'val' is no number"),
-        (json.dumps(line("b", config=7)).encode(), "its 'config' is a int"),
-        (json.dumps(line("b", seconds="1")).encode(), "its 'seconds' is a str"),
-        (json.dumps(line("b", refresh=1)).encode(), "its 'refresh' is a int"),
+        (json.dumps(plain("b", test=[])).encode(), "its 'test' is a list"),
+        (json.dumps(plain("b", test={})).encode(), "a metric of 'test' is no number"),
+        (json.dumps(plain("b", test={"200": 0.5})).encode(), "a metric of 'test' is no number"),
+        (json.dumps(plain("b", val={"mrr": "high"})).encode(), "a metric of 'val' is no number"),
+        (json.dumps(plain("b", config=7)).encode(), "its 'config' is a int"),
+        (json.dumps(plain("b", seconds="1")).encode(), "its 'seconds' is a str"),
+        (json.dumps(plain("b", refresh=1)).encode(), "its 'refresh' is a int"),
     ],
 )
 def test_any_other_damage_is_said(content: bytes, message: str, tmp_path: Path) -> None:
@@ -97,8 +102,22 @@ def test_places_that_are_no_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_half_a_letter_in_a_name_is_kept(tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.jsonl")
     ledger.append(line("a", data="\udcff.csv"))
-    assert ledger.lines()[0]["data"] == "\udcff.csv"
+    assert ledger.lines()[0].data == "\udcff.csv"
 
 
 def test_the_ledger_of_the_results_is_whole() -> None:
     assert len(Ledger(RESULTS).lines()) == len(RESULTS.read_text(encoding="utf-8").splitlines())
+
+
+def test_a_line_is_written_as_it_was_read(tmp_path: Path) -> None:
+    """Those of the results, and what another version may have written besides."""
+    written = [json.loads(each) for each in RESULTS.read_text(encoding="utf-8").splitlines()]
+    errors = {"mrr": 0.4, "standard_errors": {"mrr": 0.01}}
+    written.append(written[0] | {"key": "b", "test": {"1": errors}, "colour": ["blue"], "more": 3})
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    for each in written:
+        ledger.append(Line.of(each))
+    assert [json.loads(each) for each in ledger.path.read_text(encoding="utf-8").splitlines()] == written
+    *_, last = ledger.lines()
+    assert (last.test["1"].metrics, last.test["1"].standard_errors) == ({"mrr": 0.4}, {"mrr": 0.01})
+    assert last.more == {"colour": ["blue"], "more": 3}

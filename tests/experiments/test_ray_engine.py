@@ -12,9 +12,13 @@ import pytest
 
 from keat.datasets.payments import simulate_payments
 from keat.errors import MissingExtraError, UnknownNameError
-from keat.experiments.job import Job
+from keat.experiments.job import Job, Untrained
 from keat.experiments.ledger import Ledger
 from keat.experiments.runner import run_jobs
+from keat.models.tgn import TGNConfig
+from keat.runs.spec import RunSpec, SourceSpec
+from keat.tasks.task_spec import TaskSpec
+from keat.training.fit import FitConfig
 
 
 @pytest.fixture
@@ -24,9 +28,11 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     stream = simulate_payments(1_000, seed=2)
     pq.write_table(pa.table({"src": stream.src, "dst": stream.dst, "t": stream.t}), "payments.parquet")
-    config, fit = {"dim": 8, "neighbors": 3}, {"epochs": 1, "lr": 1e-3}
-    tgn = Job("payments", "payments.parquet", "tgn", seed=1, config=config, fit=fit)
-    return [tgn, replace(tgn, model="edgebank", config={}, fit={}), replace(tgn, seed=2)]
+    task, source = TaskSpec(kind="link-ranking"), SourceSpec("payments.parquet")
+    fitting = FitConfig(epochs=1, lr=1e-3, seed=1)
+    tgn = RunSpec("tgn", TGNConfig(dim=8, neighbors=3), fitting, task, source)
+    again = replace(tgn, fitting=replace(fitting, seed=2))
+    return [Job("payments", spec) for spec in (tgn, Untrained("edgebank", task, source), again)]
 
 
 def test_ray_gives_what_one_process_gives(jobs: list[Job], tmp_path: Path) -> None:
@@ -38,14 +44,15 @@ def test_ray_gives_what_one_process_gives(jobs: list[Job], tmp_path: Path) -> No
     try:
         spread = run_jobs(jobs, ledger, Path("b"), engine="ray", told=said.append)
         for one, other in zip(alone, spread, strict=True):
-            for part in ("key", "source", "val", "test"):
-                assert one[part] == other[part]
+            assert (one.key, one.source) == (other.key, other.source)
+            assert (one.val, one.test) == (other.val, other.test)
         assert len(list(Path("b").iterdir())) == 2  # the two that are trained
         again = run_jobs(jobs, ledger, Path("b"), engine="ray", told=said.append)
         assert again == spread
         assert "0 to go" in said[-1]
+        unknown = replace(jobs[1], spec=replace(jobs[1].spec, model="edgebnk"))
         with pytest.raises(UnknownNameError, match=r"^Unknown .*'edgebnk'; did you mean 'edgebank'"):
-            run_jobs([replace(jobs[1], model="edgebnk")], ledger, Path("b"), engine="ray", told=said.append)
+            run_jobs([unknown], ledger, Path("b"), engine="ray", told=said.append)
         assert ray.is_initialized()  # it was there before, so it stays
     finally:
         ray.shutdown()

@@ -59,6 +59,23 @@ CHANGES = [
     ("seeds = 2", "seeds = 2\nsample = { mien = 5 }", "Unknown dataset in sample 'mien'; did you"),
     ("seeds = 2", "seeds = 2\nsample = { mine = 0 }", "'sample' must be at least 1"),
     ("seeds = 2", 'seeds = 2\nreading.mine = { units = "s" }', "A recipe's reading has unit"),
+    ('metric = "mrr"', 'metric = "mrr"\ntask = 3', "Unknown task '3'"),
+    ("epochs = 1", "lr = -1.0", "'?lr'?"),
+    (
+        SOUND,
+        SOUND.replace('"mrr"', '"ndcg@10"\ntask = "node-property"').replace(
+            'also = ["hits@10"]', "sample = { mine = 5 }"
+        ),
+        "Only link tasks are sampled",
+    ),
+    (
+        SOUND,
+        SOUND.replace('"mrr"', '"auc"\ntask = "graph-label"')
+        .replace('also = ["hits@10"]', "")
+        .replace("epochs = 1", "batch_size = 5")
+        .replace('"tgn"\nconfig = { dim = 8, width = inf }', '"gearsage"'),
+        r"Unknown setting in \[fit\] 'batch_size'",
+    ),
     ("epochs = 1", "epoch = 1", r"Unknown setting in \[fit\] 'epoch'; did you mean 'epochs'"),
     ("epochs = 1", 'epochs = "1"', r"'epochs' in \[fit\] cannot be '1'"),
     ("epochs = 1", "epochs = 0", "'epochs' must be at least 1"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,13 +18,20 @@ from keat.errors import InputError, UnknownNameError
 from keat.experiments.attention_figures import AGES, REACH, first_sweeps
 from keat.experiments.drawing import Drawing
 from keat.experiments.hits_figure import KS
+from keat.experiments.job import Job, Untrained
 from keat.experiments.ledger import Ledger
+from keat.experiments.line import Line
 from keat.experiments.recipe import Recipe, load_recipe
 from keat.experiments.run_figures import FIGURES
 from keat.experiments.runner import run_jobs
-from keat.experiments.sources import fingerprint_of, open_source, source_with
+from keat.experiments.sources import how_read, source_of, written
 from keat.experiments.tables import shown, table_of
-from keat.training.runs import open_run
+from keat.models.tgn import TGN
+from keat.report.made import Made
+from keat.runs.fitting import open_model
+from keat.runs.run_file import read_ids, read_run_file
+from keat.runs.spec import SourceSpec
+from keat.tasks.task_spec import TaskSpec
 
 SMALL = {"dim": 8, "neighbors": 5}
 
@@ -33,7 +39,7 @@ SMALL = {"dim": 8, "neighbors": 5}
 def small(name: str, epochs: int = 1) -> Recipe:
     """A recipe of the paper with models that train in a second."""
     recipe = load_recipe(name)
-    arms = [arm if arm.is_heuristic else replace(arm, config=arm.config | SMALL) for arm in recipe.arms]
+    arms = [arm if arm.is_heuristic else replace(arm, config={**arm.config, **SMALL}) for arm in recipe.arms]
     return replace(recipe, arms=tuple(arms), fit={"epochs": epochs, "lr": 1e-3})
 
 
@@ -46,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def draw(recipe: Recipe, folder: Path, seeds: int) -> tuple[dict[str, Any], list[dict[str, Any]], list[str]]:
+def draw(recipe: Recipe, folder: Path, seeds: int) -> tuple[Made, list[Line], list[str]]:
     """The figure, the lines of its runs, and what was told."""
     pytest.importorskip("matplotlib")
     jobs, said = recipe.jobs({"wikipedia": str(folder / "payments.parquet")}, seeds), list[str]()
@@ -57,22 +63,25 @@ def draw(recipe: Recipe, folder: Path, seeds: int) -> tuple[dict[str, Any], list
     drawing = Drawing(recipe, results, ledger, folder / "runs", path, told=said.append)
     result = FIGURES[recipe.name](drawing)
     assert (folder / f"{recipe.name}.png").read_bytes().startswith(b"\x89PNG")
-    assert result["picture"] == str(path)
+    assert result.pictures == [path]
+    assert result.to_json()["picture"] == str(path)
     return result, lines, said
 
 
 def test_hits_are_those_of_the_runs(folder: Path) -> None:
     result, lines, _ = draw(small("figure-hits"), folder, seeds=2)
-    rows = {(row["model"], row["split"]): row for row in result["rows"]}
+    rows = {(row["model"], row["split"]): row for row in result.rows}
     assert len(rows) == 2 * 5
-    curves = [[float(row[f"hits@{k}"].split()[0]) for k in KS if f"hits@{k}" in row] for row in rows.values()]
+    curves = [
+        [float(str(row[f"hits@{k}"]).split()[0]) for k in KS if f"hits@{k}" in row] for row in rows.values()
+    ]
     assert {len(curve) for curve in curves} == {3, len(KS)}  # training keeps three of validation
     assert all(curve == sorted(curve) for curve in curves)
-    trained = [line for line in lines if line["model"] == "tgn"]
+    trained = [line for line in lines if line.model == "tgn"]
     assert rows["TGN", "test"]["seeds"] == len(trained) == 2
     for k in (1, 3, 10):
-        mean = np.mean([line["test"]["200"][f"hits@{k}"] for line in trained])
-        assert float(rows["TGN", "test"][f"hits@{k}"].split()[0]) == pytest.approx(mean, abs=5e-5)
+        mean = np.mean([line.test["200"].metrics[f"hits@{k}"] for line in trained])
+        assert float(str(rows["TGN", "test"][f"hits@{k}"]).split()[0]) == pytest.approx(mean, abs=5e-5)
     again, _, said = draw(small("figure-hits"), folder, seeds=2)
     assert again == result
     assert sum("0 to go" in text for text in said) == 2  # neither trained nor ranked again
@@ -82,20 +91,22 @@ def test_attention_figures_look_into_the_same_run(folder: Path) -> None:
     first, _, _ = draw(small("figure-blurring"), folder, seeds=1)
     second, _, said = draw(small("figure-neighbors"), folder, seeds=1)
     assert "0 to go" in said[0]
-    assert first["rows"] == second["rows"]
-    nodes = {row["node"] for row in first["rows"]}
+    assert first.rows == second.rows
+    nodes = {row["node"] for row in first.rows}
     assert len(nodes) == 3
     for node in nodes:
-        events = [row for row in first["rows"] if row["node"] == node]
+        events = [row for row in first.rows if row["node"] == node]
         assert len(events) == SMALL["neighbors"]
         for column in ("ψ = 1", "at 0 σ", "at 1 σ", "at 4 σ"):
-            assert sum(row[column] for row in events) == pytest.approx(1, abs=1e-3)
+            assert sum(float(str(row[column])) for row in events) == pytest.approx(1, abs=1e-3)
         assert all(row["ψ = 1"] == row["at 0 σ"] for row in events)  # ψ(0) = 1
     (run,) = [path for path in (folder / "runs").iterdir() if "keat-tgn" in (path / "run.json").read_text()][
         :1
     ]
-    data = open_source(str(folder / "payments.parquet"))
-    model, _, ids = open_run(run)
+    data = SourceSpec(str(folder / "payments.parquet")).open(TaskSpec())
+    file = read_run_file(run)
+    model, ids = open_model(run, file), read_ids(run, file.facts.num_nodes)
+    assert isinstance(model, TGN)
     ages = np.linspace(0, REACH * model.sigma, AGES).astype(np.int64).tolist()
     for sweep in first_sweeps(model, data, ids.label, ages):
         assert (sweep.plain == sweep.plain[:, :1]).all()
@@ -111,34 +122,38 @@ def test_a_run_that_left_scratch_is_trained_again(folder: Path, tmp_path: Path) 
     drawing = Drawing(
         recipe, [(jobs[0], lines[0])], Ledger(folder / "ledger.jsonl"), tmp_path / "empty", tmp_path / "b.png"
     )
-    assert FIGURES[recipe.name](drawing)["rows"] == before["rows"]
+    assert FIGURES[recipe.name](drawing).rows == before.rows
 
 
 def test_widths_are_drawn(folder: Path) -> None:
     result, _, _ = draw(small("figure-width"), folder, seeds=1)
-    assert "rows" not in result  # the table of the recipe has them
+    assert not result.rows  # the table of the recipe has them
 
 
 def test_node_properties_of_any_stream(folder: Path, tmp_path: Path) -> None:
     recipe = small("table-tgbn")
     recipe = replace(recipe, reading={"trade": {"period": "week"}}, arms=recipe.arms[:4])
     jobs = recipe.jobs({"trade": str(folder / "payments.parquet")}, 1)
-    assert all(job.source.endswith("?period=week") for job in jobs)
+    assert all(how_read(job.spec.source) == "?period=week" for job in jobs)
     lines = run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", told=lambda _: None)
     table = table_of(recipe, "trade", list(zip(jobs, lines, strict=True)))
     assert [row["label"] for row in table["rows"]] == [arm.label for arm in recipe.arms]
-    assert all(0 < line["test"]["200"]["ndcg@10"] <= 1 for line in lines)
+    assert all(0 < line.test["200"].metrics["ndcg@10"] <= 1 for line in lines)
     assert "TGN" in shown(table_of(recipe, "tgbn-trade", [])).markdown()  # what others published
 
 
 def test_how_a_file_is_read_is_part_of_what_it_is(folder: Path) -> None:
     file = str(folder / "payments.parquet")
-    sources = [file, source_with(file, {"period": "week"}), source_with(file, {"period": "day"})]
-    assert len({fingerprint_of(source) for source in sources}) == 3
-    assert open_source(sources[0]).stream.node_labels is None
-    assert open_source(sources[1]).stream.node_labels is not None
+    task = TaskSpec(kind="node-property")
+    readings: list[dict[str, str]] = [{}, {"period": "week"}, {"period": "day"}]
+    jobs = [Job("mine", Untrained("moving-average", task, source_of(file, each))) for each in readings]
+    assert len({job.fingerprint() for job in jobs}) == 3
+    assert [job.open().stream.node_labels is None for job in jobs] == [True, False, False]
+    assert [written(job.spec.source) for job in jobs] == [file, f"{file}?period=week", f"{file}?period=day"]
+    both = source_of("x.csv", {"undirected": "true", "weight": "w", "unit": "day", "period": "7"})
+    assert written(both) == "x.csv?unit=day&period=7&weight=w&undirected=true"
     with pytest.raises(InputError, match="not colour"):
-        source_with(file, {"colour": "blue"})
+        source_of(file, {"colour": "blue"})
 
 
 def test_whole_graphs(tmp_path: Path) -> None:
@@ -150,32 +165,34 @@ def test_whole_graphs(tmp_path: Path) -> None:
     assert [job.model for job in jobs] == ["degree", "logistic", *["gearsage", "keat-gearsage"] * 2]
     said = list[str]()
     lines = run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", told=said.append)
-    assert all(0 < line["test"]["all"]["auc"] < 1 for line in lines)
+    assert all(0 < line.test["all"].metrics["auc"] < 1 for line in lines)
     assert run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", told=said.append) == lines
     assert "0 to go" in said[-1]
     table = table_of(recipe, "fading", list(zip(jobs, lines, strict=True)))
     assert [row["seeds"] for row in table["rows"]] == [1, 1, 2, 2]
-    assert "vs GEARSage" in table["rows"][-1]["difference"]
-    assert fingerprint_of(str(tmp_path / "a.npz")) != fingerprint_of(str(tmp_path / "b.npz"))
+    assert "vs GEARSage" in str(table["rows"][-1]["difference"])
+    (other, *_) = recipe.jobs({"fading": str(tmp_path / "b.npz")}, 1)
+    assert jobs[0].fingerprint() != other.fingerprint()
+    unknown = replace(jobs[0], spec=replace(jobs[0].spec, model="degre"))
     with pytest.raises(UnknownNameError, match="degree"):
-        run_jobs([replace(jobs[0], model="degre")], Ledger(tmp_path / "l"), tmp_path, told=said.append)
+        run_jobs([unknown], Ledger(tmp_path / "l"), tmp_path, told=said.append)
 
 
 def test_runs_are_scored_as_released_beside_the_sound_way(folder: Path) -> None:
     recipe = small("table-released")
     recipe = replace(recipe, arms=recipe.arms[:2])
     result, lines, _ = draw(recipe, folder, seeds=2)
-    kernelized = [line for line in lines if line["config_full"]["kernel"] == "laplacian"]
-    sound = np.mean([line["test"]["200"]["mrr"] for line in kernelized])
-    assert [(row["model"], row["evaluation"]) for row in result["rows"]] == [
+    kernelized = [line for line in lines if line.config_full and line.config_full["kernel"] == "laplacian"]
+    sound = np.mean([line.test["200"].metrics["mrr"] for line in kernelized])
+    assert [(row["model"], row["evaluation"]) for row in result.rows] == [
         (label, way)
         for label in ("TGN, Δ neighbor", "Laplacian, Δ neighbor")
         for way in ("sound", "as released")
     ]
-    plain, plain_released, keat, keat_released = result["rows"]
-    assert keat["test mrr"].startswith(f"{sound:.4f}")
+    plain, plain_released, keat, keat_released = result.rows
+    assert str(keat["test mrr"]).startswith(f"{sound:.4f}")
     assert keat["test mrr"] != keat_released["test mrr"]
     assert plain["difference, paired"] == plain_released["difference, paired"] == ""
-    assert keat["difference, paired"].endswith("] vs TGN, Δ neighbor")
+    assert str(keat["difference, paired"]).endswith("] vs TGN, Δ neighbor")
     _, _, said = draw(recipe, folder, seeds=2)
     assert sum("4 of 4 runs are in" in text for text in said) == 2  # neither is run again

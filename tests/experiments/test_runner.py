@@ -14,9 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from keat.datasets.payments import simulate_payments
-from keat.experiments.job import Job
+from keat.experiments.job import Job, spec_of
 from keat.experiments.ledger import Ledger
+from keat.experiments.line import Settings
 from keat.experiments.runner import keys_of, run_jobs
+from keat.experiments.sources import source_of
+from keat.experiments.work import run_folder
+from keat.runs.epochs import read_history
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec, SourceSpec
+from keat.tasks.task_spec import TaskSpec
 
 SMALL = {"dim": 8, "neighbors": 3}
 FAST = {"epochs": 2, "patience": 2, "lr": 1e-3}
@@ -30,31 +37,46 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+RANKING = TaskSpec(kind="link-ranking")
+
+
+def a_job(
+    file: Path,
+    model: str = "tgn",
+    *,
+    config: Settings = SMALL,
+    fit: Settings = FAST,
+    seed: int = 1,
+    task: TaskSpec = RANKING,
+) -> Job:
+    return Job("payments", spec_of(model, config, fit, seed, task, SourceSpec(str(file))))
+
+
 @pytest.fixture
 def job(file: Path) -> Job:
-    return Job("payments", str(file), "tgn", seed=1, config=SMALL, fit=FAST)
+    return a_job(file)
 
 
-def test_a_name_is_the_content(job: Job) -> None:
+def test_a_name_is_the_content(job: Job, file: Path) -> None:
     others = [
-        replace(job, seed=2),
-        replace(job, model="keat-tgn"),
-        replace(job, config={**SMALL, "kernel": "rbf"}),
-        replace(job, fit={**FAST, "lr": 1e-4}),
+        a_job(file, seed=2),
+        a_job(file, "keat-tgn"),
+        a_job(file, config={**SMALL, "kernel": "rbf"}),
+        a_job(file, fit={**FAST, "lr": 1e-4}),
         replace(job, refresh=(1,)),
-        replace(job, sample=10),
-        replace(job, task="link-classification"),
+        a_job(file, task=replace(RANKING, sample=10)),
+        a_job(file, task=TaskSpec(kind="link-classification")),
     ]
     keys = keys_of([job, *others])
     assert len(set(keys)) == len(keys)
-    same = replace(job, data="another name", config={**SMALL, "kernel": "identity"})
+    same = replace(a_job(file, config={**SMALL, "kernel": "identity"}), data="another name", arm="a row")
     assert keys_of([same]) == keys[:1]
 
 
-def test_a_model_with_a_kernel_has_one_name_however_it_is_called(job: Job) -> None:
-    named = replace(job, model="keat-tgn", config={})
-    spelled = replace(job, model="tgn", config={"kernel": "laplacian"})
-    plain = replace(job, model="tgn", config={})
+def test_a_model_with_a_kernel_has_one_name_however_it_is_called(file: Path) -> None:
+    named = a_job(file, "keat-tgn", config={})
+    spelled = a_job(file, config={"kernel": "laplacian"})
+    plain = a_job(file, config={})
     assert named.key("data") == spelled.key("data") != plain.key("data")
 
 
@@ -66,45 +88,50 @@ def test_a_finished_run_is_not_repeated(job: Job, tmp_path: Path) -> None:
     assert len(ledger.lines()) == 1
     assert "1 to go" in said[0]
     assert "0 to go" in said[-1]
-    assert 0 < first["test"]["200"]["mrr"] < 1
+    assert 0 < first.test["200"].metrics["mrr"] < 1
     (run,) = (tmp_path / "runs").iterdir()
     trained = (run / "metrics.jsonl").stat().st_mtime_ns
     # Scored in another way, the same run is opened again and not trained.
     (fresh,) = run_jobs([replace(job, refresh=(1, 200))], ledger, tmp_path / "runs", told=said.append)
     assert list((tmp_path / "runs").iterdir()) == [run]
     assert (run / "metrics.jsonl").stat().st_mtime_ns == trained
-    assert fresh["test"]["200"] == first["test"]["200"]
-    assert fresh["val"] == first["val"]
+    assert fresh.test["200"] == first.test["200"]
+    assert fresh.val == first.val
 
 
-def test_two_jobs_at_a_time_give_what_one_gives(job: Job, tmp_path: Path) -> None:
-    jobs = [job, replace(job, model="edgebank", config={}, fit={}), replace(job, seed=2)]
+def test_two_jobs_at_a_time_give_what_one_gives(job: Job, file: Path, tmp_path: Path) -> None:
+    jobs = [job, a_job(file, "edgebank"), a_job(file, seed=2)]
     alone = run_jobs(jobs, Ledger(tmp_path / "a.jsonl"), tmp_path / "a", told=lambda _: None)
     both = run_jobs(jobs, Ledger(tmp_path / "b.jsonl"), tmp_path / "b", parallel=2, told=lambda _: None)
     for one, two in zip(alone, both, strict=True):
-        assert one["test"] == two["test"]
-        assert one["key"] == two["key"]
+        assert one.test == two.test
+        assert one.key == two.key
 
 
-def test_a_sample_says_its_error(job: Job, tmp_path: Path) -> None:
-    (line,) = run_jobs([replace(job, sample=40)], Ledger(tmp_path / "l"), tmp_path / "r", told=lambda _: None)
-    assert line["test"]["200"]["standard_errors"]["mrr"] > 0
+def test_a_sample_says_its_error(file: Path, tmp_path: Path) -> None:
+    sampled = a_job(file, task=replace(RANKING, sample=40))
+    (line,) = run_jobs([sampled], Ledger(tmp_path / "l"), tmp_path / "r", told=lambda _: None)
+    errors = line.test["200"].standard_errors
+    assert errors is not None
+    assert errors["mrr"] > 0
 
 
 KILLED = """
 import sys
 from pathlib import Path
-from keat.experiments.job import Job
+from keat.experiments.job import Job, spec_of
 from keat.experiments.ledger import Ledger
 from keat.experiments.runner import run_jobs
+from keat.runs.spec import SourceSpec
+from keat.tasks.task_spec import TaskSpec
 file, folder = sys.argv[1], Path(sys.argv[2])
-job = Job("payments", file, "tgn", seed=1, config={"dim": 8, "neighbors": 3},
-          fit={"epochs": 12, "patience": 12, "lr": 1e-3})
+config, fit = {"dim": 8, "neighbors": 3}, {"epochs": 12, "patience": 12, "lr": 1e-3}
+job = Job("payments", spec_of("tgn", config, fit, 1, TaskSpec(kind="link-ranking"), SourceSpec(file)))
 run_jobs([job], Ledger(folder / "ledger.jsonl"), folder / "runs")
 """
 
 
-def test_a_killed_plan_loses_at_most_the_epoch_under_way(job: Job, file: Path, tmp_path: Path) -> None:
+def test_a_killed_plan_loses_at_most_the_epoch_under_way(file: Path, tmp_path: Path) -> None:
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(file), str(tmp_path)])
     metrics: list[Path] = []
     while not metrics or metrics[0].read_text().count("\n") < 2:  # two epochs are kept
@@ -114,11 +141,27 @@ def test_a_killed_plan_loses_at_most_the_epoch_under_way(job: Job, file: Path, t
     process.send_signal(signal.SIGKILL)
     process.wait()
     kept = metrics[0].read_text().splitlines()[:2]
-    longer = replace(job, fit={**FAST, "epochs": 12, "patience": 12})
+    longer = a_job(file, fit={**FAST, "epochs": 12, "patience": 12})
     (line,) = run_jobs([longer], Ledger(tmp_path / "ledger.jsonl"), tmp_path / "runs", told=lambda _: None)
     assert metrics[0].read_text().splitlines()[:2] == kept
     (whole,) = run_jobs([longer], Ledger(tmp_path / "other.jsonl"), tmp_path / "other", told=lambda _: None)
-    assert (line["test"], line["loss"]) == (whole["test"], whole["loss"])
+    assert (line.test, line.loss) == (whole.test, whole.loss)
+
+
+def test_a_run_of_an_earlier_version_is_gone_on_with(file: Path, tmp_path: Path) -> None:
+    """It was called as another table calls it, and did not say how its labels were made."""
+    task, source = TaskSpec(kind="node-property"), source_of(str(file), {"period": "week"})
+    spec = spec_of("tgn", {**SMALL, "kernel": "laplacian"}, FAST, 1, task, source)
+    assert isinstance(spec, RunSpec)
+    job, once = Job("payments", spec), replace(spec.fitting, epochs=1)
+    data = job.open()
+    folder = run_folder(job, tmp_path / "runs", data)
+    train_run(RunSpec("keat-tgn", spec.config, once, task), data, folder)
+    begun = read_history(folder)
+    (line,) = run_jobs([job], Ledger(tmp_path / "a.jsonl"), tmp_path / "runs", told=lambda _: None)
+    (whole,) = run_jobs([job], Ledger(tmp_path / "b.jsonl"), tmp_path / "other", told=lambda _: None)
+    assert read_history(folder)[:1] == begun
+    assert (line.val, line.test, line.loss) == (whole.val, whole.test, whole.loss)
 
 
 LONG = """

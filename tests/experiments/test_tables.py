@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,15 +12,15 @@ from scipy import stats
 
 from keat.errors import InputError, UnknownNameError
 from keat.experiments.computed import COMPUTED
-from keat.experiments.graph_job import GRAPH_LABEL
+from keat.experiments.job import GRAPH_LABEL, fit_of
+from keat.experiments.line import Line, Score
 from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe, load_recipe, recipe_names
 from keat.experiments.statistics import paired_difference, spread
 from keat.experiments.tables import markdown, shown, side_by_side, table_of
 from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import LINK_MODELS, NODE_MODELS
-from keat.training.fit import FitConfig
-from keat.training.gearsage import GEARSageFit
-from keat.training.runs import configuration
+from keat.runs.spec import configuration
+from keat.tasks.task_spec import TaskSpec
 
 
 def test_paired_difference_is_a_paired_t_interval() -> None:
@@ -59,9 +58,13 @@ def recipe() -> Recipe:
     return Recipe("x", "X", "about", "mrr", ("d", "e"), arms, seeds=3, fit={"lr": 1e-3})
 
 
-def line_of(model: str, seed: int) -> dict[str, Any]:
+def line_with(val: float, test: float, sample: int | None = None) -> Line:
+    return Line(key="x", val={"mrr": val}, test={"200": Score({"mrr": test})}, sample=sample)
+
+
+def line_of(model: str, seed: int) -> Line:
     value = {"edgebank": 0.4, "tgn": 0.5, "keat-tgn": 0.6}[model] + seed / 100
-    return {"val": {"mrr": value}, "test": {"200": {"mrr": value}}}
+    return line_with(value, value)
 
 
 def test_the_best_heuristic_is_the_best_in_validation() -> None:
@@ -69,29 +72,29 @@ def test_the_best_heuristic_is_the_best_in_validation() -> None:
     arms = (weak, strong, Arm("KEAT", "keat-tgn", against=BEST_HEURISTIC))
     plan = Recipe("x", "X", "about", "mrr", ("d",), arms, seeds=2)
 
-    def line(model: str, seed: int) -> dict[str, Any]:
+    def line(model: str, seed: int) -> Line:
         val, test = {"edgebank": (0.3, 0.5), "poptrack": (0.4, 0.2), "keat-tgn": (0.5, 0.5 + seed / 10)}[
             model
         ]
-        return {"val": {"mrr": val}, "test": {"200": {"mrr": test}}}
+        return line_with(val, test)
 
     jobs = plan.jobs({"d": "file"})
     rows = table_of(plan, "d", [(job, line(job.model, job.seed)) for job in jobs])["rows"]
-    assert rows[-1]["difference"].startswith("+0.4500 [")  # each seed beside the one result it has
-    assert rows[-1]["difference"].endswith("vs PopTrack")
+    difference = str(rows[-1]["difference"])
+    assert difference.startswith("+0.4500 [")  # each seed beside the one result it has
+    assert difference.endswith("vs PopTrack")
 
 
 def test_an_arm_may_be_for_some_data_and_a_sample_of_it() -> None:
     small = Arm("DyGFormer", "dygformer", datasets=("d",), sample={"d": 50})
     plan = Recipe("x", "X", "about", "mrr", ("d", "e"), (Arm("TGN", "tgn"), small), seeds=1)
     jobs = plan.jobs({"d": "file", "e": "file"})
-    assert [(job.data, job.model, job.sample) for job in jobs] == [
+    assert [(job.data, job.model, job.spec.task.sample) for job in jobs] == [
         ("d", "tgn", None),
         ("d", "dygformer", 50),
         ("e", "tgn", None),
     ]
-    result = {"val": {"mrr": 0.5}, "test": {"1": {"mrr": 0.5}}}
-    text = markdown(table_of(plan, "d", [(job, result | {"sample": job.sample}) for job in jobs]))
+    text = markdown(table_of(plan, "d", [(job, line_with(0.5, 0.5, job.spec.task.sample)) for job in jobs]))
     assert "| TGN |" in text
     assert "| DyGFormer (50 positives) |" in text
 
@@ -99,9 +102,9 @@ def test_an_arm_may_be_for_some_data_and_a_sample_of_it() -> None:
 def test_every_refresh_has_a_column_that_says_so() -> None:
     plan = replace(recipe(), refresh=(200, 1), also=("hits@1",))
 
-    def line(seed: int) -> dict[str, Any]:
-        stale, fresh = ({"mrr": value + seed / 100, "hits@1": 0.3} for value in (0.2, 0.7))
-        return {"val": {"mrr": 0.4}, "test": {"200": stale, "1": fresh}}
+    def line(seed: int) -> Line:
+        stale, fresh = (Score({"mrr": value + seed / 100, "hits@1": 0.3}) for value in (0.2, 0.7))
+        return Line(key="x", val={"mrr": 0.4}, test={"200": stale, "1": fresh})
 
     results = [(job, line(job.seed)) for job in plan.jobs({"d": "file", "e": "file"}, seeds=1)]
     table = shown(table_of(plan, "d", results))
@@ -144,7 +147,7 @@ def test_a_table_pairs_arms_by_seed() -> None:
     table = table_of(recipe(), "d", [(job, line_of(job.model, job.seed)) for job in plan])
     edgebank, tgn, keat = table["rows"]
     assert (edgebank["seeds"], tgn["seeds"], keat["seeds"]) == (1, 3, 3)
-    assert keat["difference"].startswith("+0.1000")
+    assert str(keat["difference"]).startswith("+0.1000")
     assert keat["clear"]
     text = markdown(table)
     assert "| EdgeBank | 1 | 0.4100 | 0.4100 |  | 0.5000 |" in text
@@ -159,12 +162,11 @@ def test_every_recipe_names_what_exists(name: str) -> None:
     for arm in found.arms:
         if found.task == GRAPH_LABEL:
             assert arm.model in ("degree", "logistic", *GEARSAGE_CONFIGS)
-            GEARSageFit(**(found.fit | arm.fit))
         else:
-            assert arm.model in NODE_MODELS | LINK_MODELS
-            FitConfig(**(found.fit | arm.fit))
-            if not arm.is_heuristic:
-                configuration(arm.model, **arm.config)
+            assert arm.model in {**NODE_MODELS, **LINK_MODELS}
+        replace(fit_of(TaskSpec(kind=found.task)), **{**found.fit, **arm.fit})
+        if not arm.is_heuristic:
+            configuration(arm.model, **arm.config)
         assert arm.against in (None, BEST_HEURISTIC, *labels)
         assert set(arm.datasets) | arm.sample.keys() <= set(found.datasets)
 
@@ -181,6 +183,6 @@ def test_bad_recipes_are_said_to_be(tmp_path: Path) -> None:
 
 
 def test_parameter_counts_are_the_papers(tmp_path: Path) -> None:
-    rows = COMPUTED["table-params"].make({}, tmp_path / "x.png", tmp_path / "ledger.jsonl")["rows"]
+    rows = COMPUTED["table-params"].make({}, tmp_path / "x.png", tmp_path / "ledger.jsonl").rows
     assert [row["total"] for row in rows] == [row["paper's total"] for row in rows]
     assert len(rows) == 5

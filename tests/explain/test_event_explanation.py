@@ -82,7 +82,8 @@ def test_features_are_put_at_their_usual_values(run: Run) -> None:
     x, queries = who.event(row), event_of(who, row)
     train = payments()[: who.require_data().val.offset]
     amount, channel = x.features
-    assert (amount.name, amount.value) == ("amount", pytest.approx(payments().amount[row], rel=1e-4))
+    assert amount.name == "amount"
+    assert amount.value == pytest.approx(payments().amount[row], rel=1e-4)
     assert amount.usual == pytest.approx(train.amount.mean(), rel=1e-4)
     assert (channel.value, channel.usual) == (payments().channel[row], "chip")
     assert (amount.usual_is, channel.usual_is) == (
@@ -317,11 +318,16 @@ def test_data_are_read_as_those_of_training() -> None:
 
 def test_runs_of_node_properties_are_refused(tmp_path: Any) -> None:
     frame = payments().drop(columns=["is_fraud", "amount", "channel"])
-    options = {"src": "card", "dst": "shop", "time": "when", "unit": "s", "dim": 8, "neighbors": 3}
+    options: dict[str, Any] = {
+        "src": "card",
+        "dst": "shop",
+        "time": "when",
+        "unit": "s",
+        "dim": 8,
+        "neighbors": 3,
+    }
     shares = keat.train("tgn", frame, out=tmp_path / "s", period="day", epochs=1, watchers=[], **options)
-    with pytest.raises(
-        InputError, match="divide its next period; explanations are of scores of links and of"
-    ):
+    with pytest.raises(InputError, match="asked for such shares; explanations are of scores of links and of"):
         shares.explain("C-003", "shop 3")
     links = keat.train("tgn", frame, out=tmp_path / "l", epochs=1, watchers=[], **options)
     with pytest.raises(InputError, match="scores pairs, which have no features"):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from keat.training.runs import evaluate_run, open_run
 
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
@@ -19,6 +19,8 @@ from keat.explain.replaying import moved_back, replay
 from keat.explain.wording import duration, moment
 from keat.models.contract import Queries
 from keat.models.graphmixer import GraphMixer
+from keat.runs.explaining import subject_of
+from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from trained_runs import EVENTS, payments, small, trained, untrained
@@ -42,7 +44,7 @@ def test_an_event_is_explained_as_it_was_ranked(folder: Path) -> None:
     assert isinstance(task, LinkRanking)
     ranks = evaluate_run(folder, data, task, "test").outcomes
     row = data.test.offset + 250  # in the second block of 200
-    found = Asker(folder, data).event(row, DAYS)
+    found = Asker(subject_of(folder), data).event(row, DAYS)
     assert found.rank == float(ranks[250])
     assert (found.source, found.t) == (int(data.stream.src[row]), int(data.stream.t[row]))
     assert found.candidates is not None
@@ -54,14 +56,14 @@ def test_the_worst_are_the_worst(folder: Path) -> None:
     task = make_task(data, "val", kind="link-ranking")
     assert isinstance(task, LinkRanking)
     ranks = evaluate_run(folder, data, task, "val").outcomes
-    found = [x.rank for x in Asker(folder, data).worst(4, "val", DAYS)]
+    found = [x.rank for x in Asker(subject_of(folder), data).worst(4, "val", DAYS)]
     assert found == sorted(ranks.tolist(), reverse=True)[:4]
 
 
 def test_a_pair_sees_all_that_is_strictly_earlier(folder: Path) -> None:
     data = payments()
     t = int(data.stream.t[1700])
-    asker = Asker(folder, data)
+    asker = Asker(subject_of(folder), data)
     found = asker.pair("3", str(int(data.stream.dst[0])), t, DAYS)
     assert isinstance(found, Explanation)
     rows = [n.row for end in found.ends for n in end.neighbors]
@@ -73,14 +75,14 @@ def test_a_pair_sees_all_that_is_strictly_earlier(folder: Path) -> None:
 def test_without_a_time_it_is_right_after_the_data(folder: Path) -> None:
     data = payments()
     last = int(data.stream.t[-1])
-    now, told = (Asker(folder, data).pair("3", "130", t, DAYS) for t in (None, last + 1))
+    now, told = (Asker(subject_of(folder), data).pair("3", "130", t, DAYS) for t in (None, last + 1))
     assert (now.t, now.score) == (told.t, told.score)
     assert now.t == last + 1
 
 
 def test_rows_lead_to_the_events(folder: Path) -> None:
     data = payments()
-    found = Asker(folder, data).event(data.test.offset + 10, DAYS)
+    found = Asker(subject_of(folder), data).event(data.test.offset + 10, DAYS)
     assert isinstance(found, Explanation)
     for end in found.ends:
         for n in end.neighbors:
@@ -91,13 +93,13 @@ def test_rows_lead_to_the_events(folder: Path) -> None:
 
 
 def test_without_data_the_kept_state_answers(folder: Path) -> None:
-    found = Asker(folder).pair("3", "130", None, DAYS)
+    found = Asker(subject_of(folder)).pair("3", "130", None, DAYS)
     assert found.dataset is None
     assert found.t == int(payments().val.t[-1]) + 1
-    with pytest.raises(InputError, match="add the DATASET to go back"):
-        Asker(folder).pair("3", "130", 5, DAYS)
-    with pytest.raises(InputError, match="name it: keat explain RUN DATASET"):
-        Asker(folder).event(3, DAYS)
+    with pytest.raises(InputError, match="to go back in time, give the dataset"):
+        Asker(subject_of(folder)).pair("3", "130", 5, DAYS)
+    with pytest.raises(InputError, match="explained from the dataset they are in; give that, too"):
+        Asker(subject_of(folder)).event(3, DAYS)
 
 
 def test_sweeps_pass_through_what_happened() -> None:
@@ -155,7 +157,7 @@ def test_an_event_of_both_ends_has_one_answer(delta: str) -> None:
 
 def test_a_replay_moves_the_event_and_nothing_else(folder: Path) -> None:
     data = payments()
-    asker = Asker(folder, data)
+    asker = Asker(subject_of(folder), data)
     x = asker.pair("3", "130", int(data.stream.t[-1]) + 1, DAYS)
     assert isinstance(x, Explanation)
     found = replay(asker, x)
@@ -165,7 +167,7 @@ def test_a_replay_moves_the_event_and_nothing_else(folder: Path) -> None:
         (data.stream.t - DAYS * (np.arange(len(data.stream)) == found.row)).tolist()
     )
     for events, expected in ((data.stream, found.as_it_was), (back, found.if_older)):
-        model = open_run(folder)[0]
+        model = subject_of(folder).validated()
         model.reset()
         for part in (data.train, data.val, data.test):  # the boundaries of evaluation
             for block in events[part.offset : part.offset + len(part)].blocks(200):
@@ -184,7 +186,7 @@ def test_a_replay_moves_the_event_and_nothing_else(folder: Path) -> None:
 def test_a_replay_starts_from_the_score_that_is_explained(folder: Path) -> None:
     """Where no state of the run itself was kept: before the end of validation."""
     data = payments()
-    asker = Asker(folder, data)
+    asker = Asker(subject_of(folder), data)
     x = asker.event(data.val.offset + 250, DAYS)
     assert x.observed == data.val.offset + 200
     found = replay(asker, x)
@@ -196,15 +198,15 @@ def test_other_data_is_announced(folder: Path) -> None:
     """It may have grown, so it is explained; the reader is told, also on the page."""
     grown = Dataset(simulate_payments(EVENTS + 100, seed=1))
     with pytest.warns(Notice, match=r"payments \(2,100 events\) is not what the run was trained on"):
-        asker = Asker(folder, grown)
+        asker = Asker(subject_of(folder), grown)
     x = asker.event(1_900, DAYS)
     assert x.notice is not None
     assert f'<p class="notice">{x.notice}</p>' in page(x)
-    assert 'class="notice"' not in page(Asker(folder, payments()).event(1_900, DAYS))
+    assert 'class="notice"' not in page(Asker(subject_of(folder), payments()).event(1_900, DAYS))
 
 
 def test_without_a_dataset_there_is_nothing_to_replay(folder: Path) -> None:
-    asker = Asker(folder)
+    asker = Asker(subject_of(folder))
     with pytest.raises(InputError, match="no past event in a dataset to move"):
         replay(asker, asker.pair("3", "130", None, DAYS))
 
@@ -232,7 +234,7 @@ def test_a_node_without_a_past() -> None:
 
 
 def test_everything_goes_into_json(folder: Path) -> None:
-    found = Asker(folder, payments()).event(1_900, DAYS)
+    found = Asker(subject_of(folder), payments()).event(1_900, DAYS)
     told = json.loads(json.dumps(found.to_json()))
     assert told["score"] == found.score
     assert len(told["ends"][0]["neighbors"][0]["alpha"]) == 2
@@ -241,7 +243,7 @@ def test_everything_goes_into_json(folder: Path) -> None:
 
 def test_mistakes_are_named(folder: Path) -> None:
     data = payments()
-    asker = Asker(folder, data)
+    asker = Asker(subject_of(folder), data)
     with pytest.raises(InputError, match="events 0 to 1999, not 2000"):
         asker.event(2_000, DAYS)
     with pytest.raises(InputError, match="are whole numbers, written like 7 or 42; 'Ann' is not"):
@@ -250,14 +252,13 @@ def test_mistakes_are_named(folder: Path) -> None:
         asker.pair("3", "130", int(data.stream.t[0]), DAYS)
     narrow = Dataset(type(data.stream).from_arrays(data.stream.src, data.stream.dst, data.stream.t))
     with pytest.raises(InputError, match="trained on 6 features"):
-        Asker(folder, narrow)
+        Asker(subject_of(folder), narrow)
 
 
-def test_only_tgn_is_explained(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    other = (GraphMixer.__new__(GraphMixer), {"model": "graphmixer"}, payments().stream.ids)
-    monkeypatch.setattr("keat.explain.opening.open_run", lambda _: other)
+def test_only_tgn_is_explained(folder: Path) -> None:
+    other = replace(subject_of(folder), name="graphmixer", present=GraphMixer.__new__(GraphMixer))
     with pytest.raises(InputError, match="holds a graphmixer"):
-        Asker(folder)
+        Asker(other)
 
 
 @pytest.mark.parametrize(

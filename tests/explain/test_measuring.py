@@ -16,6 +16,7 @@ from keat.explain.blur_figures import Sweep, attention_over_age, draw_heatmaps, 
 from keat.explain.measuring import measure_run
 from keat.explain.picture import write_picture
 from keat.explain.theory_figures import draw_logit_variance, draw_moments
+from keat.runs.explaining import subject_of
 from trained_runs import payments, small, trained, untrained
 
 AGES = [0, 60, 3_600, 86_400, 864_000]
@@ -31,7 +32,8 @@ def assert_drawn(path: Path) -> None:
 
 def test_a_run_with_a_kernel_and_one_without() -> None:
     keat, plain = (
-        measure_run(trained(small(kernel=kernel)), payments()) for kernel in ("laplacian", "identity")
+        measure_run(subject_of(trained(small(kernel=kernel))), payments())
+        for kernel in ("laplacian", "identity")
     )
     assert plain.blur == plain.blur_without_kernel
     assert plain.blur.kernel_response == 0 < keat.blur.kernel_response
@@ -48,7 +50,7 @@ def test_a_run_with_a_kernel_and_one_without() -> None:
 
 def test_it_is_the_same_every_time() -> None:
     folder = trained(small())
-    assert measure_run(folder, payments()) == measure_run(folder, payments())
+    assert measure_run(subject_of(folder), payments()) == measure_run(subject_of(folder), payments())
 
 
 def test_pictures_of_the_theory(tmp_path: Path) -> None:
@@ -56,7 +58,9 @@ def test_pictures_of_the_theory(tmp_path: Path) -> None:
     train = payments().train
     draw_moments(tmp_path / "m.png", {"payments": (gaps_of(train), 86_400.0)})
     assert_drawn(tmp_path / "m.png")
-    draw_logit_variance(tmp_path / "v.png", {"run": measure_run(trained(small()), payments()).variance})
+    draw_logit_variance(
+        tmp_path / "v.png", {"run": measure_run(subject_of(trained(small())), payments()).variance}
+    )
     assert_drawn(tmp_path / "v.png")
 
 

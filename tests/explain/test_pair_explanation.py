@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from keat.training.runs import evaluate_run
 
 from keat.errors import InputError
 from keat.explain import Explanation
@@ -24,6 +23,8 @@ from keat.models.contract import Queries
 from keat.models.rank import RankConfig
 from keat.models.tgat import TGATConfig
 from keat.models.with_pair_term import WithPairTerm
+from keat.runs.explaining import subject_of
+from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from trained_runs import payments, small, trained
@@ -48,7 +49,7 @@ def test_an_event_is_explained_as_it_was_ranked(folder: Path) -> None:
     task = make_task(data, "test", kind="link-ranking")
     assert isinstance(task, LinkRanking)
     ranks = evaluate_run(folder, data, task, "test", refresh=1).outcomes
-    asker, place = Asker(folder, data), 150
+    asker, place = Asker(subject_of(folder), data), 150
     x = asker.event(data.test.offset + place, DAYS)
     assert x.rank == float(ranks[place])
     query = Queries(data.test.src[[place]], data.test.t[[place]], data.test.dst[[place], None])
@@ -58,7 +59,7 @@ def test_an_event_is_explained_as_it_was_ranked(folder: Path) -> None:
 
 
 def test_the_parts_of_the_score(folder: Path) -> None:
-    asker = Asker(folder, payments())
+    asker = Asker(subject_of(folder), payments())
     x = asker.event(1_900, DAYS)
     assert x.pair is not None
     assert x.pair.numbers["met before"] in (0.0, 1.0)
@@ -74,7 +75,7 @@ def test_the_parts_of_the_score(folder: Path) -> None:
 
 def test_it_is_told_in_words_json_page_and_picture(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    x = Asker(folder, payments()).event(1_900, DAYS)
+    x = Asker(subject_of(folder), payments()).event(1_900, DAYS)
     assert x.pair is not None
     told = json.loads(json.dumps(x.to_json(), allow_nan=False))
     assert told["pair"]["logit"] == x.pair.logit
@@ -91,7 +92,7 @@ def test_it_is_told_in_words_json_page_and_picture(folder: Path, tmp_path: Path)
 
 
 def test_a_report_shows_two_events(folder: Path) -> None:
-    section = attention_section(folder, payments(), "it")
+    section = attention_section(subject_of(folder), payments(), "it")
     assert section.body.count("ranked best: ") == section.body.count("ranked worst: ") == 1
     assert section.body.count("By how long it is remembered") == 2
     assert ("Past events of the source" in section.body) == (folder == trained(TGN_AND_PAIR))
@@ -106,7 +107,7 @@ def test_a_report_speaks_of_the_events_it_shows(monkeypatch: pytest.MonkeyPatch)
         return counterfactual(x, sides)
 
     monkeypatch.setattr("keat.explain.examples.counterfactual", remember)
-    body = attention_section(trained(TGN_AND_PAIR), payments(), "it").body
+    body = attention_section(subject_of(trained(TGN_AND_PAIR)), payments(), "it").body
     assert len(asked) == 2
     for x in asked:
         found = x.most_telling((0,))
@@ -115,7 +116,7 @@ def test_a_report_speaks_of_the_events_it_shows(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_listwise_score_is_no_probability() -> None:
-    x = Asker(trained(CONFIGS["keat-rank"]), payments()).event(1_900, DAYS)
+    x = Asker(subject_of(trained(CONFIGS["keat-rank"])), payments()).event(1_900, DAYS)
     assert "as a probability" in page(x)
     listwise = page(replace(x, model=x.model | {"loss": "listwise"}))
     assert "as a probability" not in listwise
@@ -124,7 +125,7 @@ def test_a_listwise_score_is_no_probability() -> None:
 
 def test_known_things_are_said() -> None:
     data = payments()
-    asker = Asker(trained(CONFIGS["keat-rank"]), data)
+    asker = Asker(subject_of(trained(CONFIGS["keat-rank"])), data)
     stream = data.stream
     pairs = stream.src[:1500].astype(np.int64) * stream.num_nodes + stream.dst[:1500]
     row = next(
@@ -149,7 +150,7 @@ def test_known_things_are_said() -> None:
 
 def test_ages_changed_in_the_attention_leave_the_pair_term() -> None:
     """Every what-if is that of the attention, higher by the pair's logit."""
-    x = Asker(trained(TGN_AND_PAIR), payments()).event(1_900, DAYS)
+    x = Asker(subject_of(trained(TGN_AND_PAIR)), payments()).event(1_900, DAYS)
     assert isinstance(x, Explanation)
     assert x.pair is not None
     end = x.ends[0]
@@ -163,9 +164,9 @@ def test_ages_changed_in_the_attention_leave_the_pair_term() -> None:
 
 def test_what_needs_attention_says_so() -> None:
     data = payments()
-    asker = Asker(trained(CONFIGS["keat-rank"]), data)
+    asker = Asker(subject_of(trained(CONFIGS["keat-rank"])), data)
     with pytest.raises(InputError, match="keat-rank attends to no past event"):
         replay(asker, asker.event(1_900, DAYS))
     with pytest.raises(InputError, match="no attention to read in a keat-rank"):
-        measure_run(trained(CONFIGS["keat-rank"]), data)
-    assert measure_run(trained(TGN_AND_PAIR), data).faithfulness > 0
+        measure_run(subject_of(trained(CONFIGS["keat-rank"])), data)
+    assert measure_run(subject_of(trained(TGN_AND_PAIR)), data).faithfulness > 0

@@ -23,8 +23,10 @@ from keat.models.registry import add_head, assemble, build_model, trains_in_turn
 from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 from keat.models.with_pair_term import WithPairTerm
+from keat.runs.fitting import open_model, train_run
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec, configuration
 from keat.training.fit import FitConfig
-from keat.training.runs import configuration, open_run, train_run
 
 NODES = 30
 TGN_SMALL = TGNConfig(kernel="laplacian", dim=16, neighbors=4)
@@ -187,11 +189,13 @@ FAST = FitConfig(epochs=2, lr=3e-3, loss="listwise", negatives=5, seed=7)
 def test_training_in_two_goes_equals_one(name: str, tmp_path: Path) -> None:
     data = Dataset(simulate_payments(1_500, seed=1))
     config = replace(CONFIGS["tgn" if name == "keat-tgn" else "tgat"], pair_term="kernel")
-    whole = train_run(name, data, tmp_path / "whole", config, FAST)
-    train_run(name, data, tmp_path / "parts", config, replace(FAST, epochs=1))
-    rest = train_run(name, data, tmp_path / "parts", config, FAST, resume=True)
+    whole = train_run(RunSpec(name, config, FAST), data, tmp_path / "whole").reports
+    train_run(RunSpec(name, config, replace(FAST, epochs=1)), data, tmp_path / "parts")
+    rest = train_run(RunSpec(name, config, FAST), data, tmp_path / "parts", resume=True).reports
     assert (rest[-1].loss, rest[-1].val) == (whole[-1].loss, whole[-1].val)
-    one, other = (open_run(tmp_path / folder)[0] for folder in ("whole", "parts"))
+    one, other = (
+        open_model(tmp_path / folder, read_run_file(tmp_path / folder)) for folder in ("whole", "parts")
+    )
     assert isinstance(one, WithPairTerm)
     for mine, theirs in ((one.state_dict(), other.state_dict()), (one.stream_state(), other.stream_state())):
         assert all(torch.equal(value, theirs[key]) for key, value in mine.items())
@@ -214,12 +218,14 @@ def test_what_does_not_go() -> None:
 
 def test_a_run_older_than_the_setting_goes_on(tmp_path: Path) -> None:
     data = Dataset(simulate_payments(1_500, seed=1))
-    train_run("keat-tgn", data, tmp_path, TGN_SMALL, replace(FAST, epochs=1))
+    train_run(RunSpec("keat-tgn", TGN_SMALL, replace(FAST, epochs=1)), data, tmp_path)
     about = json.loads((tmp_path / "run.json").read_text())
-    del about["config"]["pair_term"], about["config"]["pair_widths"]
+    del about["spec"]["config"]["pair_term"], about["spec"]["config"]["pair_widths"]
     (tmp_path / "run.json").write_text(json.dumps(about))
-    assert isinstance(open_run(tmp_path)[0], TGN)
+    assert isinstance(open_model(tmp_path, read_run_file(tmp_path)), TGN)
     with pytest.raises(InputError, match="different config"):
-        train_run("keat-tgn", data, tmp_path, replace(TGN_SMALL, pair_term="kernel"), FAST, resume=True)
-    (second,) = train_run("keat-tgn", data, tmp_path, TGN_SMALL, FAST, resume=True)
+        train_run(
+            RunSpec("keat-tgn", replace(TGN_SMALL, pair_term="kernel"), FAST), data, tmp_path, resume=True
+        )
+    (second,) = train_run(RunSpec("keat-tgn", TGN_SMALL, FAST), data, tmp_path, resume=True).reports
     assert second.epoch == 2

@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import re
-from pathlib import Path
 
 import pytest
 
 from keat.report.curves import MANY, curves_section
+from keat.training.fit import EpochReport
 
 
-def kept_run(folder: Path, epochs: int, best: int, loss: float = 0.0, slope: float = 1.0) -> Path:
-    folder.mkdir()
-    lines = [
-        {
-            "epoch": k,
-            "loss": loss + slope / k,
-            "val": {"auc": 0.5 + 0.4 * (k == best)},
-            "train_seconds": 1.0,
-            "val_seconds": 0.1,
-            "best": k == best,
-        }
+def history(epochs: int, best: int, loss: float = 0.0, slope: float = 1.0) -> list[EpochReport]:
+    return [
+        EpochReport(
+            epoch=k,
+            loss=loss + slope / k,
+            train_seconds=1.0,
+            val={"auc": 0.5 + 0.4 * (k == best)},
+            val_seconds=0.1,
+            best=k == best,
+        )
         for k in range(1, epochs + 1)
     ]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (folder / "metrics.jsonl").write_text(text, encoding="utf-8")
-    return folder
 
 
 @pytest.mark.parametrize(
     ("epochs", "points", "ticks"),
     [(3, 3, ["1", "2", "3"]), (MANY, MANY, ["1", "9", "17", "25", "33", "41", "49", "57"])],
 )
-def test_few_epochs_are_points(epochs: int, points: int, ticks: list[str], tmp_path: Path) -> None:
-    section = curves_section({"mine": kept_run(tmp_path / "run", epochs, 2)}, "auc")
+def test_few_epochs_are_points(epochs: int, points: int, ticks: list[str]) -> None:
+    section = curves_section({"mine": history(epochs, 2)}, "auc")
     assert section is not None
     assert section.body.count("<circle") == 2 * points  # loss and validation
     assert re.findall(r'middle">(\d+)<', section.body) == 2 * ticks
@@ -52,11 +47,9 @@ def test_few_epochs_are_points(epochs: int, points: int, ticks: list[str], tmp_p
         (123456.0, 5000.0, ["124989", "126789", "128589"]),
     ],
 )
-def test_numbers_of_the_axis_differ_and_have_room(
-    loss: float, slope: float, shown: list[str], tmp_path: Path
-) -> None:
+def test_numbers_of_the_axis_differ_and_have_room(loss: float, slope: float, shown: list[str]) -> None:
     """A loss that hardly moves had the same number three times."""
-    section = curves_section({"mine": kept_run(tmp_path / "run", 3, 2, loss, slope)}, "auc")
+    section = curves_section({"mine": history(3, 2, loss, slope)}, "auc")
     assert section is not None
     found = re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="end">([^<]+)<', section.body)[:3]
     assert [number for _, number in found] == shown
@@ -64,8 +57,8 @@ def test_numbers_of_the_axis_differ_and_have_room(
     assert all(float(x) >= 6.5 * len(number) for x, number in found)  # right end of about so many pixels
 
 
-def test_of_many_only_the_kept_one_is(tmp_path: Path) -> None:
-    section = curves_section({"mine": kept_run(tmp_path / "run", 500, 77)}, "auc")
+def test_of_many_only_the_kept_one_is() -> None:
+    section = curves_section({"mine": history(500, 77)}, "auc")
     assert section is not None
     assert section.body.count("<circle") == 2
     assert re.findall(r'middle">(\d+)<', section.body) == 2 * ["1", "100", "200", "300", "400", "500"]
@@ -74,5 +67,5 @@ def test_of_many_only_the_kept_one_is(tmp_path: Path) -> None:
     assert float(mark) == pytest.approx(highest, abs=0.1)  # validation is best where the point is
 
 
-def test_one_epoch_is_no_curve(tmp_path: Path) -> None:
-    assert curves_section({"mine": kept_run(tmp_path / "run", 1, 1)}, "auc") is None
+def test_one_epoch_is_no_curve() -> None:
+    assert curves_section({"mine": history(1, 1)}, "auc") is None

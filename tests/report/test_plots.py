@@ -14,12 +14,16 @@ from keat.errors import KeatError, MissingExtraError
 from keat.events import EventStream
 from keat.report.drift import gap_shares
 from keat.report.plots import overview, save_picture
+from keat.report.results import Result
 
 
-def results(*refreshes: int) -> list[dict[str, Any]]:
-    told = {"dataset": "events", "events": 45, "candidates": 12}
+def results(*refreshes: int) -> list[Result]:
     rows = [("edgebank", 0.2), ("local-global", 0.5)]
-    return [told | {"model": m, "refresh": r, "mrr": mrr / r} for r in refreshes for m, mrr in rows]
+    return [
+        Result(model, "events", "test", "link-ranking", {"mrr": mrr / r}, 45, refresh=r, candidates=12)
+        for r in refreshes
+        for model, mrr in rows
+    ]
 
 
 @pytest.mark.parametrize("refreshes", [(200, 1), (1,)])

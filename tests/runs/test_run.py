@@ -16,8 +16,9 @@ import keat
 from conftest import MakeStream
 from keat.errors import InputError, Notice, UnknownNameError
 from keat.events import EventStream
+from keat.models.rank import RankConfig
 from keat.runs.seen import Seen
-from keat.training.runs import evaluate_run
+from keat.runs.testing import evaluate_run
 
 DAY = 86_400
 START = 1_700_006_400
@@ -86,9 +87,9 @@ def test_it_lives_a_week_in_whatever_pieces(run: Any, tmp_path: Path, trained: P
         run = keat.open(run.folder)
     with pytest.warns(Notice, match="new to this run, and answered about as a stranger"):
         one, other = (each.rank(ASKED, top=5) for each in (run, whole))
-    assert one.equals(other)
+    assert one.table.equals(other.table)
     pairs = day[["customer", "shop"]]
-    assert run.score(pairs).equals(whole.score(pairs))
+    assert run.score(pairs).table.equals(whole.score(pairs).table)
     for name, tensor in whole.model.stream_state().items():
         assert torch.equal(tensor, run.model.stream_state()[name]), name
     assert len(run.names) == len(whole.names) > 30 + 12
@@ -137,7 +138,7 @@ def test_questions_change_nothing_and_times_are_as_people_write_them(run: Any) -
     stamp = pd.Timestamp("2023-11-22 10:00")
     moments = ("2023-11-22 10:00", "2023-11-22T10:00:00Z", stamp, 1_700_647_200_000_000)
     asked = [run.rank("C-001", at=at, top=3) for at in moments]
-    assert all(asked[0].equals(other) for other in asked)
+    assert all(asked[0].table.equals(other.table) for other in asked)
     assert asked[0].column_names == ["source", "destination", "rank", "score", "share"]
     assert 0 < sum(asked[0]["share"].to_pylist()) <= 1
     assert asked[0]["rank"].to_pylist() == [1, 2, 3]
@@ -153,7 +154,7 @@ def test_pairs_come_from_files_by_name_or_by_order(run: Any, tmp_path: Path) -> 
     (tmp_path / "named.csv").write_text("shop,amount,customer\nshop 3,9.5,C-001\nshop 4,1,C-002\n")
     (tmp_path / "plain.csv").write_text("a,b\nC-001,shop 3\nC-002,shop 4\n")
     named, plain = (run.score(tmp_path / f"{name}.csv") for name in ("named", "plain"))
-    assert named.equals(plain)
+    assert named.table.equals(plain.table)
     (tmp_path / "unclear.csv").write_text("a,b,c,d\n1,2,3,4\n")
     with pytest.raises(InputError, match="which are sources and destinations is not clear"):
         run.score(tmp_path / "unclear.csv")
@@ -187,8 +188,8 @@ def test_sides_stay_apart(tmp_path: Path) -> None:
 def test_options_go_where_they_belong(tmp_path: Path, random_stream: MakeStream) -> None:
     stream = random_stream(2, events=90)
     run = keat.train("keat-rank", stream, out=tmp_path / "run", hidden=16, epochs=1)
-    assert run.model.config.hidden == 16
-    assert run.description["fit"]["loss"] == "listwise"  # as in our tables
+    assert run.spec.config == RankConfig(hidden=16)
+    assert run.spec.fitting.loss == "listwise"  # as in our tables
     with pytest.raises(UnknownNameError, match="did you mean 'epochs'"):
         keat.train("keat-rank", stream, out=tmp_path / "other", epoch=1)
     assert not (tmp_path / "other").exists()
@@ -225,11 +226,11 @@ def test_sums_of_rows_do_not_depend_on_pieces() -> None:
 
 def test_training_that_has_nothing_left_to_do_observes_nothing_twice(trained: Path, tmp_path: Path) -> None:
     folder, log = shutil.copytree(trained, tmp_path / "run"), week()
-    model = keat.open(folder).description["model"]
-    before = keat.open(folder).rank("C-001")
+    model = keat.open(folder).spec.model
+    before = keat.open(folder).rank("C-001").table
     again = log[log.seconds < 6 * DAY].drop(columns="seconds")
     keat.train(model, again, out=folder, resume=True, **COLUMNS, **SMALL[model])
-    assert keat.open(folder).rank("C-001") == before
+    assert keat.open(folder).rank("C-001").table == before
 
 
 def test_two_strangers_of_a_pair_are_two_nodes(run: Any) -> None:

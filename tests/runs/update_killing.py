@@ -3,7 +3,7 @@
     python tests/runs/update_killing.py KILLS SEED FOLDER
 
 It must have the state that was saved before, or the new one, and go on to the same bits as a run that never
-was killed. Prints one JSON object. The way of killing is that of `tests/training/killing.py`.
+was killed. Prints one JSON object. The way of killing is that of `killing.py` beside it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,15 @@ from typing import Any
 
 import numpy as np
 import torch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "training"))
-
 from killing import MODELS, Killer, in_a_child
 
 import keat
-import keat.runs.training
 from keat.datasets.payments import simulate_payments
 from keat.errors import KeatError
 from keat.events import EventStream
+from keat.runs.spec import RunSpec
+from keat.runs.training import train_spec
 from keat.training.fit import FitConfig
-from keat.training.runs import train_run
 
 FITTING = FitConfig(epochs=1, lr=1e-2)
 
@@ -49,7 +46,7 @@ def update(folder: Path, events: EventStream, at: int | None = None, count: Path
 def same(one: keat.Run, other: keat.Run) -> bool:
     mine, theirs = one.model.stream_state(), other.model.stream_state()
     return (
-        one.seen == other.seen
+        one.present.seen == other.present.seen
         and one.names.labels.equals(other.names.labels)
         and mine.keys() == theirs.keys()
         and all(torch.equal(mine[name], theirs[name]) for name in mine)
@@ -70,9 +67,7 @@ def main(kills: int, seed: int, scratch: Path) -> dict[str, Any]:
     runs = {}
     for name, config in MODELS.items():
         old, new = scratch / f"old-{name}", scratch / f"new-{name}"
-        data = keat.Dataset(stream[:400])
-        train_run(name, data, old, config, FITTING)
-        keat.runs.training.finish(old, data)
+        train_spec(RunSpec(name, config, FITTING), keat.Dataset(stream[:400]), old)
         shutil.copytree(old, new)
         count = scratch / f"{name}.count"
         assert update(new, stream[400:], count=count) == 0

@@ -152,7 +152,7 @@ def test_official_negatives_need_trust(random_stream: MakeStream, data_folder: P
     assert isinstance(task.candidates, OwnCandidates)
     assert np.asarray(task.candidates.negatives).tolist() == [[8, 9]] * len(data.test)
     assert ranking(make_task(data, trust_pickle=True)).candidates.width == 3  # at hand and trusted: used
-    with pytest.warns(Notice, match="for the leaderboard's own.* add --trust-pickle"):
+    with pytest.warns(Notice, match="for the leaderboard's own.* say that you trust it"):
         assert ranking(make_task(data)).candidates.width == 13
 
 

@@ -103,7 +103,7 @@ def test_events_of_one_node_are_no_independent_witnesses() -> None:
 
 def test_what_cannot_be_asked_says_so(random_stream: MakeStream) -> None:
     stream = random_stream(2)
-    with pytest.raises(InputError, match="has no event labels; name their column with --label"):
+    with pytest.raises(InputError, match="has no event labels; name their column \\(label\\)"):
         label_task(stream)
     with pytest.raises(InputError, match="is 3 at data row 300; labels are 1, 0, or -1"):
         label_task(replace(stream, labels=np.append(np.tile([0, 1, -1], 100)[:-1], 3)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ import torch
 import keat
 import keat.models.registry
 from every_model import EVERY_MODEL, PAIR_TERM
+from format_1_runs import as_format_1
 from keat.clock import PLAIN, Clock
 from keat.datasets.loading import Dataset
 from keat.errors import UnknownNameError
@@ -25,10 +25,13 @@ from keat.models.dygformer import DyGFormerConfig
 from keat.models.graphmixer import GraphMixerConfig
 from keat.models.registry import ARCHITECTURES, create_label_model
 from keat.models.tgn import TGNConfig
+from keat.runs.fitting import open_model, train_run
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec, configuration
+from keat.runs.testing import evaluate_run
 from keat.tasks.making import make_task
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig
-from keat.training.runs import configuration, evaluate_run, open_run, train_run
 
 EVENTS = 240
 PER_SECOND: dict[TimeUnit, int] = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -50,7 +53,7 @@ def log(unit: TimeUnit = "s", fractions: bool = False) -> EventStream:
 
 
 def small(name: str) -> Any:
-    config = ARCHITECTURES[name.removesuffix(PAIR_TERM)].config
+    config: Any = ARCHITECTURES[name.removesuffix(PAIR_TERM)].config
     if name.endswith(PAIR_TERM):
         config = replace(config, pair_term="kernel")
     if isinstance(config, GraphMixerConfig):
@@ -67,7 +70,7 @@ def test_a_trained_model_is_the_same_to_the_last_bit(name: str, tmp_path: Path) 
     for unit in PER_SECOND:
         data = Dataset(log(unit))
         model = name.removesuffix(PAIR_TERM)
-        reports = train_run(model, data, tmp_path / unit, small(name), fitting)
+        reports = train_run(RunSpec(model, small(name), fitting), data, tmp_path / unit).reports
         test = evaluate_run(tmp_path / unit, data, make_task(data), "test", refresh=1)
         found[unit] = reports[0].loss, reports[0].val, test.metrics
     assert all(of_unit == found["s"] for of_unit in found.values()), found
@@ -145,12 +148,15 @@ def test_raw_ticks_stay_possible_and_are_kept_with_the_run(tmp_path: Path) -> No
     losses = {}
     for clock in ("s", "tick", "day"):
         config = configuration("tgn", clock=clock)
-        losses[clock] = train_run("tgn", data, tmp_path / clock, config, fitting)[0].loss
-        assert open_run(tmp_path / clock)[0].clock == clock_of("ms", clock)
+        losses[clock] = train_run(RunSpec("tgn", config, fitting), data, tmp_path / clock).reports[0].loss
+        assert open_model(tmp_path / clock, read_run_file(tmp_path / clock)).clock == clock_of("ms", clock)
     assert len(set(losses.values())) == 3
     plain = log("ms")
     raw = Dataset(replace(plain, unit="s"))  # the same numbers, called seconds
-    assert losses["tick"] == train_run("tgn", raw, tmp_path / "raw", TGNConfig(), fitting)[0].loss
+    assert (
+        losses["tick"]
+        == train_run(RunSpec("tgn", TGNConfig(), fitting), raw, tmp_path / "raw").reports[0].loss
+    )
     with pytest.raises(UnknownNameError, match="tick"):
         keat.models.registry.build_model(data.train, configuration("tgn", clock="fortnight"))
 
@@ -179,10 +185,9 @@ def test_a_run_of_before_there_were_clocks_measures_in_ticks(tmp_path: Path) -> 
     fitting = FitConfig(epochs=1, batch_size=50)
     for unit in ("s", "ms"):
         data = Dataset(log(unit))
-        train_run("tgn", data, tmp_path / unit, configuration("tgn", clock="tick"), fitting)
-        written = json.loads((tmp_path / unit / "run.json").read_text())
-        del written["config"]["clock"]
-        (tmp_path / unit / "run.json").write_text(json.dumps(written))
-        model, description, _ = open_run(tmp_path / unit)
+        train_run(RunSpec("tgn", configuration("tgn", clock="tick"), fitting), data, tmp_path / unit)
+        as_format_1(tmp_path / unit, clock=False)
+        file = read_run_file(tmp_path / unit)
+        model = open_model(tmp_path / unit, file)
         assert model.clock == PLAIN
-        assert description["config"]["clock"] == ("s" if unit == "s" else "tick")
+        assert file.spec.config.clock == ("s" if unit == "s" else "tick")  # type: ignore[union-attr]

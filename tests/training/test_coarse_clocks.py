@@ -17,12 +17,14 @@ from keat.models.contract import LinkModel, Queries
 from keat.models.dygformer import DyGFormerConfig
 from keat.models.registry import ARCHITECTURES, build_model
 from keat.models.tgn import TGN, TGNConfig
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec
+from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.training.evaluate import continue_evaluation
 from keat.training.fit import FitConfig
 from keat.training.lessons import LinkLessons
-from keat.training.runs import evaluate_run, train_run
 
 BATCH = 20
 
@@ -57,7 +59,9 @@ def test_steps_are_as_short_as_on_a_fine_clock_and_nobody_sees_its_own_time(
 def test_every_model_trains_and_is_scored(name: str, data: Dataset, tmp_path: Path) -> None:
     """Validated and tested with every strictly earlier time observed, whatever the model."""
     config = _shorter(ARCHITECTURES[name].config)
-    reports = train_run(name, data, tmp_path / "run", config, FitConfig(epochs=1, batch_size=BATCH))
+    reports = train_run(
+        RunSpec(name, config, FitConfig(epochs=1, batch_size=BATCH)), data, tmp_path / "run"
+    ).reports
     assert np.isfinite(reports[0].loss)
     test = make_task(data, "test")
     again = evaluate_run(tmp_path / "run", data, test, "test", refresh=1)

@@ -14,10 +14,10 @@ from keat.events import EventStream
 from keat.kernels import KERNELS
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.registry import build_model
+from keat.runs.spec import configuration
 from keat.time_encoding import TIME_ENCODERS
 from keat.training.fit import FitConfig, train_epoch
 from keat.training.lessons import LinkLessons
-from keat.training.runs import configuration
 
 NODES, EVENTS = 14, 90
 SIZES: dict[str, dict[str, Any]] = {
@@ -71,7 +71,8 @@ def known(model: LearnedLinkModel) -> torch.Tensor:
 def test_trains_the_same_way_twice_keeps_to_the_past_and_is_loaded_as_it_was(
     backbone: str, kernel: str, encoder: str, delta: str | None
 ) -> None:
-    config = configuration(backbone, kernel=kernel, time_encoder=encoder, delta=delta, **SIZES[backbone])
+    changes = SIZES[backbone] | ({} if delta is None else {"delta": delta})
+    config = configuration(backbone, kernel=kernel, time_encoder=encoder, **changes)
     model, again = trained(config), trained(config)
     for (name, one), (_, other) in zip(model.named_parameters(), again.named_parameters(), strict=True):
         assert torch.equal(one, other), f"{name} differs between two trainings"

@@ -17,14 +17,15 @@ from keat.datasets.payments import simulate_payments
 from keat.errors import InputError, KeatError
 from keat.events import EventStream
 from keat.models.tgn import TGNConfig
+from keat.runs.epochs import kept_tensors
+from keat.runs.fitting import train_run
+from keat.runs.folder import KEPT
+from keat.runs.spec import RunSpec, configuration
+from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
-from keat.training.checkpoint import KEPT
-from keat.training.epochs import kept_tensors
 from keat.training.fit import FitConfig
 from keat.training.losses import link_loss
-from keat.training.predict import score_pairs, top_destinations, write_embeddings
-from keat.training.runs import configuration, evaluate_run, open_run, train_run
 from keat.training.tensorboard import tensorboard_watchers
 
 SMALL = TGNConfig(kernel="learnable", dim=16, neighbors=4)
@@ -40,7 +41,7 @@ def data() -> Dataset:
 def finished(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run of three epochs without interruption."""
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    train_run("keat-tgn", data, folder, SMALL, FAST)
+    train_run(RunSpec("keat-tgn", SMALL, FAST), data, folder)
     return folder
 
 
@@ -72,7 +73,9 @@ def test_it_learns_who_meets_whom(tmp_path: Path) -> None:
         dst[i] = favourite[u]
     planted = Dataset(EventStream.from_arrays(src, dst, np.arange(4_000) * 60, num_nodes=45))
     longer = replace(FAST, epochs=6, lr=1e-2, batch_size=50)
-    reports = train_run("tgn", planted, tmp_path / "run", replace(SMALL, kernel="identity", dim=32), longer)
+    reports = train_run(
+        RunSpec("tgn", replace(SMALL, kernel="identity", dim=32), longer), planted, tmp_path / "run"
+    ).reports
     assert reports[-1].loss < reports[0].loss
     assert reports[-1].val["mrr"] > 1.5 * np.mean(1 / np.arange(1, 31))  # what guessing gives is 0.13
 
@@ -80,15 +83,15 @@ def test_it_learns_who_meets_whom(tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(
     data: Dataset, finished: Path, tmp_path: Path
 ) -> None:
-    train_run("keat-tgn", data, tmp_path / "again", SMALL, FAST)
+    train_run(RunSpec("keat-tgn", SMALL, FAST), data, tmp_path / "again")
     assert_same_run(finished, tmp_path / "again")
-    train_run("keat-tgn", data, tmp_path / "other", SMALL, replace(FAST, seed=8, epochs=1))
+    train_run(RunSpec("keat-tgn", SMALL, replace(FAST, seed=8, epochs=1)), data, tmp_path / "other")
     assert lines(tmp_path / "other")[0]["loss"] != lines(finished)[0]["loss"]
 
 
 def test_training_in_two_goes_equals_one(data: Dataset, finished: Path, tmp_path: Path) -> None:
-    train_run("keat-tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=1))
-    train_run("keat-tgn", data, tmp_path / "run", SMALL, FAST, resume=True)
+    train_run(RunSpec("keat-tgn", SMALL, replace(FAST, epochs=1)), data, tmp_path / "run")
+    train_run(RunSpec("keat-tgn", SMALL, FAST), data, tmp_path / "run", resume=True)
     assert_same_run(finished, tmp_path / "run")
 
 
@@ -103,18 +106,20 @@ def test_test_scores_continue_from_the_kept_state(data: Dataset, finished: Path)
 
 def test_early_stopping_counts_epochs_without_improvement(data: Dataset, tmp_path: Path) -> None:
     frozen = replace(FAST, lr=0.0, epochs=9, patience=2)
-    reports = train_run("keat-tgn", data, tmp_path / "run", SMALL, frozen)
+    reports = train_run(RunSpec("keat-tgn", SMALL, frozen), data, tmp_path / "run").reports
     assert [report.best for report in reports] == [True, False, False]
 
 
 def test_validation_can_be_rarer(data: Dataset, tmp_path: Path) -> None:
-    reports = train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=3, validate_every=2))
+    reports = train_run(
+        RunSpec("tgn", SMALL, replace(FAST, epochs=3, validate_every=2)), data, tmp_path / "run"
+    ).reports
     assert [bool(report.val) for report in reports] == [False, True, True]
 
 
 def test_a_loss_that_explodes_is_named(data: Dataset, tmp_path: Path) -> None:
     with pytest.raises(KeatError, match="lower lr or set clip"):
-        train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, lr=1e30))
+        train_run(RunSpec("tgn", SMALL, replace(FAST, lr=1e30)), data, tmp_path / "run")
 
 
 def test_the_second_sigmoid_bounds_the_loss() -> None:
@@ -126,12 +131,12 @@ def test_the_second_sigmoid_bounds_the_loss() -> None:
 
 def test_an_unknown_recipe_is_refused(data: Dataset, tmp_path: Path) -> None:
     with pytest.raises(KeatError, match="did you mean 'tgb-parity'"):
-        train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, recipe="tgb-party"))  # type: ignore[arg-type]
+        train_run(RunSpec("tgn", SMALL, replace(FAST, recipe="tgb-party")), data, tmp_path / "run")  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("bfloat16")
 def test_bfloat16_learns_about_the_same(data: Dataset, finished: Path, tmp_path: Path) -> None:
-    reports = train_run("keat-tgn", data, tmp_path / "run", SMALL, replace(FAST, bf16=True))
+    reports = train_run(RunSpec("keat-tgn", SMALL, replace(FAST, bf16=True)), data, tmp_path / "run").reports
     exact = [line["loss"] for line in lines(finished)]
     assert [report.loss for report in reports] == pytest.approx(exact, rel=0.02)
     assert [report.loss for report in reports] != exact
@@ -161,16 +166,16 @@ def test_tensorboard_is_told_where_it_is_installed(
     monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", stand_in)
     watchers = tensorboard_watchers(tmp_path / "curves")
     assert list(tmp_path.iterdir()) == []  # a run that is refused leaves nothing
-    train_run("tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=1), watchers=watchers)
+    train_run(RunSpec("tgn", SMALL, replace(FAST, epochs=1)), data, tmp_path / "run", watchers=watchers)
     assert {("loss/epoch", 1), ("val/mrr", 1), ("loss/running", len(data.train))} <= set(told)
 
 
 def test_a_folder_with_another_run_is_left_alone(data: Dataset, finished: Path) -> None:
     before = (finished / "run.json").read_text()
     with pytest.raises(InputError, match="already holds a run"):
-        train_run("keat-tgn", data, finished, SMALL, FAST)
+        train_run(RunSpec("keat-tgn", SMALL, FAST), data, finished)
     with pytest.raises(InputError, match="different config"):
-        train_run("keat-tgn", data, finished, replace(SMALL, width=2.0), FAST, resume=True)
+        train_run(RunSpec("keat-tgn", replace(SMALL, width=2.0), FAST), data, finished, resume=True)
     assert (finished / "run.json").read_text() == before
 
 
@@ -186,16 +191,3 @@ def test_other_features_are_refused(finished: Path) -> None:
 def test_unknown_models_name_the_nearest() -> None:
     with pytest.raises(KeatError, match="did you mean 'keat-tgn'"):
         configuration("keat-tng")
-
-
-def test_predictions_are_the_models_scores(finished: Path, tmp_path: Path) -> None:
-    model, _, ids = open_run(finished)
-    now = int(model.log.t.max()) + 1
-    best = top_destinations(model, ids, "3", now, 5)
-    assert [row["score"] for row in best] == sorted((row["score"] for row in best), reverse=True)
-    (tmp_path / "pairs.csv").write_text("u,v\n" + "".join(f"3,{row['node']}\n" for row in best))
-    again = score_pairs(model, ids, tmp_path / "pairs.csv", now)
-    assert [row["score"] for row in again] == pytest.approx([row["score"] for row in best], abs=1e-5)
-    assert write_embeddings(model, ids, tmp_path / "all.parquet", now) == len(ids)
-    with pytest.raises(InputError, match="are whole numbers"):
-        top_destinations(model, ids, "alice", now, 5)

@@ -18,19 +18,25 @@ from keat.models.graphmixer import GraphMixerConfig
 from keat.models.node_head import CountingEventHead, EventHead, NodeHead
 from keat.models.registry import add_head, build_model, create_node_model
 from keat.models.tgn import TGNConfig
+from keat.runs.epochs import kept_tensors
+from keat.runs.fitting import open_model, train_run
+from keat.runs.folder import KEPT
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec
+from keat.runs.testing import evaluate_run
+from keat.tasks.kinds import Protocol
 from keat.tasks.label_making import label_by_period
 from keat.tasks.making import make_task, training_labels
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
-from keat.training.checkpoint import KEPT
-from keat.training.epochs import kept_tensors
+from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig
 from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons, balanced_cross_entropy
-from keat.training.runs import evaluate_run, open_run, train_run
 
 SMALL = TGNConfig(kernel="laplacian", dim=16, neighbors=4, messages="v2")
 FAST = FitConfig(epochs=3, lr=3e-3, seed=7, batch_size=50)
+NODES, LABELS = TaskSpec(kind="node-property"), TaskSpec(kind="node-label")
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +53,7 @@ def data() -> Dataset:
     )
 
 
-def node_task(data: Dataset, split: str, protocol: str = "strict") -> NodeProperty:
+def node_task(data: Dataset, split: str, protocol: Protocol = "strict") -> NodeProperty:
     task = make_task(data, split, kind="node-property", protocol=protocol)  # type: ignore[arg-type]
     assert isinstance(task, NodeProperty)
     return task
@@ -56,7 +62,7 @@ def node_task(data: Dataset, split: str, protocol: str = "strict") -> NodeProper
 @pytest.fixture(scope="module")
 def finished(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "whole"
-    train_run("keat-tgn", data, folder, SMALL, FAST, task=node_task(data, "val"))
+    train_run(RunSpec("keat-tgn", SMALL, FAST, NODES), data, folder)
     return folder
 
 
@@ -78,29 +84,29 @@ def assert_same_run(one: Path, other: Path) -> None:
 def test_it_learns_whom_a_node_will_meet(data: Dataset, tmp_path: Path) -> None:
     task = node_task(data, "val")
     longer = replace(FAST, epochs=5, lr=1e-2)
-    reports = train_run("tgn", data, tmp_path / "run", replace(SMALL, dim=32), longer, task=task)
+    reports = train_run(RunSpec("tgn", replace(SMALL, dim=32), longer, NODES), data, tmp_path / "run").reports
     assert reports[-1].loss < 0.7 * reports[0].loss
     untrained = evaluate(create_node_model("tgn", data.train), task).metrics["ndcg@10"]
     assert reports[-1].val["ndcg@10"] > 1.3 * untrained
 
 
 def test_training_in_two_goes_equals_one(data: Dataset, finished: Path, tmp_path: Path) -> None:
-    task = node_task(data, "val")
-    train_run("keat-tgn", data, tmp_path / "run", SMALL, replace(FAST, epochs=1), task=task)
-    train_run("keat-tgn", data, tmp_path / "run", SMALL, FAST, task=task, resume=True)
+    train_run(RunSpec("keat-tgn", SMALL, replace(FAST, epochs=1), NODES), data, tmp_path / "run")
+    train_run(RunSpec("keat-tgn", SMALL, FAST, NODES), data, tmp_path / "run", resume=True)
     assert_same_run(finished, tmp_path / "run")
 
 
 @pytest.mark.parametrize("protocol", ["strict", "legacy"])
-def test_test_scores_continue_from_the_kept_state(data: Dataset, protocol: str, tmp_path: Path) -> None:
+def test_test_scores_continue_from_the_kept_state(data: Dataset, protocol: Protocol, tmp_path: Path) -> None:
     """Going on from the state after validation equals replaying everything, but for the blocks that memory
     was updated in, which training may cut elsewhere."""
-    val, test = (node_task(data, split, protocol) for split in ("val", "test"))
+    test = node_task(data, "test", protocol)
     once = replace(FAST, epochs=1, batch_size=200)
-    train_run("keat-tgn", data, tmp_path / "run", SMALL, once, task=val)
-    model, description, _ = open_run(tmp_path / "run")
+    train_run(RunSpec("keat-tgn", SMALL, once, replace(NODES, protocol=protocol)), data, tmp_path / "run")
+    file = read_run_file(tmp_path / "run")
+    model = open_model(tmp_path / "run", file)
     assert isinstance(model, NodeHead)
-    assert description["task"]["protocol"] == protocol
+    assert file.spec.task.protocol == protocol
     continued = evaluate_run(tmp_path / "run", data, test, "test").outcomes
     again = evaluate_run(tmp_path / "run", data, test, "test").outcomes
     assert torch.equal(continued, again)
@@ -110,9 +116,9 @@ def test_test_scores_continue_from_the_kept_state(data: Dataset, protocol: str, 
 def test_any_model_with_embeddings_takes_a_head(data: Dataset, tmp_path: Path) -> None:
     config = GraphMixerConfig(time_dim=8, channels=8, out_dim=12, neighbors=4)
     once = replace(FAST, epochs=1)
-    reports = train_run("graphmixer", data, tmp_path / "run", config, once, task=node_task(data, "val"))
+    reports = train_run(RunSpec("graphmixer", config, once, NODES), data, tmp_path / "run").reports
     assert reports[0].val["ndcg@10"] > 0
-    model, _, _ = open_run(tmp_path / "run")
+    model = open_model(tmp_path / "run", read_run_file(tmp_path / "run"))
     assert evaluate(model, node_task(data, "val")).metrics == pytest.approx(reports[0].val)
 
 
@@ -156,18 +162,17 @@ PLAIN = replace(SMALL, messages="v1")
 
 
 def test_labels_are_learned_end_to_end_and_resumed(payments: Dataset, tmp_path: Path) -> None:
-    task = label_task(payments, "val")
     slow = replace(FAST, batch_size=200, epochs=2)
-    reports = train_run("keat-tgn", payments, tmp_path / "whole", PLAIN, slow, task=task)
+    reports = train_run(RunSpec("keat-tgn", PLAIN, slow, LABELS), payments, tmp_path / "whole").reports
     assert reports[-1].loss < reports[0].loss
     assert reports[-1].val["auc"] > 0.6
-    train_run("keat-tgn", payments, tmp_path / "two", PLAIN, replace(slow, epochs=1), task=task)
-    train_run("keat-tgn", payments, tmp_path / "two", PLAIN, slow, task=task, resume=True)
+    train_run(RunSpec("keat-tgn", PLAIN, replace(slow, epochs=1), LABELS), payments, tmp_path / "two")
+    train_run(RunSpec("keat-tgn", PLAIN, slow, LABELS), payments, tmp_path / "two", resume=True)
     assert_same_run(tmp_path / "whole", tmp_path / "two")
     test = label_task(payments, "test")
     continued = evaluate_run(tmp_path / "whole", payments, test, "test")
     assert set(continued.metrics) == {"auc", "ap"}
-    model, _, _ = open_run(tmp_path / "whole")
+    model = open_model(tmp_path / "whole", read_run_file(tmp_path / "whole"))
     assert isinstance(model, CountingEventHead)
     kept = model.counts.describe(test.events.src, test.events.dst, test.events.t)
     model.reset()
@@ -178,29 +183,49 @@ def test_labels_are_learned_end_to_end_and_resumed(payments: Dataset, tmp_path: 
 
 def test_embeddings_alone_can_be_read(payments: Dataset, tmp_path: Path) -> None:
     once = replace(FAST, batch_size=200, epochs=1)
-    train_run("tgn", payments, tmp_path / "run", PLAIN, once, task=label_task(payments, "val"), counts=False)
-    model, description, _ = open_run(tmp_path / "run")
-    assert description["head"]["kind"] == "event"
+    train_run(
+        RunSpec("tgn", PLAIN, once, LABELS, counts=False),
+        payments,
+        tmp_path / "run",
+    )
+    file = read_run_file(tmp_path / "run")
+    model = open_model(tmp_path / "run", file)
+    assert file.facts.head is not None
+    assert file.facts.head.kind == "event"
     assert not isinstance(model, CountingEventHead)
 
 
 def test_a_frozen_encoder_stays_as_it_was(payments: Dataset, tmp_path: Path) -> None:
     once = replace(FAST, batch_size=200, epochs=1)
-    train_run("keat-tgn", payments, tmp_path / "links", PLAIN, once)
-    task = label_task(payments, "val")
-    train_run("keat-tgn", payments, tmp_path / "run", PLAIN, once, task=task, encoder=tmp_path / "links")
+    train_run(RunSpec("keat-tgn", PLAIN, once), payments, tmp_path / "links")
+    train_run(
+        RunSpec("keat-tgn", PLAIN, once, LABELS, encoder=str(tmp_path / "links")),
+        payments,
+        tmp_path / "run",
+    )
     links, labels = (kept_tensors(tmp_path / name, "best") for name in ("links", "run"))
     shared = [name for name in links if name.startswith("model.")]
     assert shared
     for name in shared:
         assert torch.equal(links[name], labels[name.replace("model.", "model.encoder.")])
-    model, description, _ = open_run(tmp_path / "run")
-    assert description["head"]["frozen"]
+    file = read_run_file(tmp_path / "run")
+    model = open_model(tmp_path / "run", file)
+    assert file.facts.head is not None
+    assert file.facts.head.frozen
+    assert isinstance(model, NodeHead)
     assert not model.train().encoder.training
     with pytest.raises(InputError, match="another model \\(different messages\\)"):
-        train_run("keat-tgn", payments, tmp_path / "no", SMALL, once, task=task, encoder=tmp_path / "links")
+        train_run(
+            RunSpec("keat-tgn", SMALL, once, LABELS, encoder=str(tmp_path / "links")),
+            payments,
+            tmp_path / "no",
+        )
     with pytest.raises(InputError, match="an encoder is a run of links"):
-        train_run("keat-tgn", payments, tmp_path / "no", PLAIN, once, task=task, encoder=tmp_path / "run")
+        train_run(
+            RunSpec("keat-tgn", PLAIN, once, LABELS, encoder=str(tmp_path / "run")),
+            payments,
+            tmp_path / "no",
+        )
 
 
 @pytest.mark.parametrize("head", [EventHead, CountingEventHead])
@@ -238,6 +263,4 @@ def test_a_model_of_pairs_has_no_node_tasks(data: Dataset) -> None:
     pairs = [name for name in ARCHITECTURES if name not in NODE_MODELS]
     for name in pairs:
         with pytest.raises(InputError, match="embeds no single node"):
-            train_run(
-                name, data, Path("unused"), ARCHITECTURES[name].config, FAST, task=node_task(data, "val")
-            )
+            train_run(RunSpec(name, ARCHITECTURES[name].config, FAST, NODES), data, Path("unused"))

@@ -45,11 +45,13 @@ def demo_command(
     from keat.report.plots import overview
     from keat.runs.testing import heuristics_for
     from keat.runs.training import train
+    from keat.tasks.link import LinkRanking
     from keat.tasks.making import make_task
 
     err.print(f"Simulating {events:,} card payments (seed {seed}) …")
     data = Dataset(simulate_payments(events, seed=seed))
     task = make_task(data)
+    assert isinstance(task, LinkRanking)
     models, runs = {name: name for name in heuristics_for(task)}, {}
     for name, how in TRAINED.items():
         folder_of_run = folder / f"{name}-{events}-{seed}"
@@ -71,7 +73,7 @@ def demo_command(
     except MissingExtraError as error:  # the numbers are worth having without it
         warnings.warn(str(error), Notice, stacklevel=1)
         picture = None
-    report = demo_report(data, results, runs, folder / "report.html")
+    report = demo_report(data, task, results, runs, folder / "report.html")
     if json:
         files = {"picture": picture and str(picture), "report": str(report)}
         print_json({"dataset": data.name, "results": [r.to_json() for r in results], **files})

@@ -15,9 +15,12 @@ from keat.runs import Run
 from keat.runs.epochs import read_history
 from keat.runs.explaining import subject_of_run
 from keat.runs.reporting import HINT, about_data, command_line
+from keat.tasks.link import LinkRanking
 
 
-def demo_report(data: Dataset, results: Sequence[Result], runs: Mapping[str, Run], path: Path) -> Page:
+def demo_report(
+    data: Dataset, task: LinkRanking, results: Sequence[Result], runs: Mapping[str, Run], path: Path
+) -> Page:
     """Trained models beside the heuristics, stale and fresh."""
     stale, fresh = ([r for r in results if r.refresh == refresh] for refresh in (200, 1))
     mrr = {r.model: r.metrics["mrr"] for r in stale}
@@ -46,7 +49,7 @@ def demo_report(data: Dataset, results: Sequence[Result], runs: Mapping[str, Run
                 results_section([stale, fresh], "mrr", HINT),
                 curves_section({name: read_history(run.folder) for name, run in runs.items()}, "mrr"),
                 drift_section({data.name: data}),
-                attention_section(subject_of_run(runs["keat-tgn"]), data, "KEAT-TGN"),
+                attention_section(subject_of_run(runs["keat-tgn"]), data, "KEAT-TGN", task),
             ),
             command=command_line(),
             style=explain_style(),

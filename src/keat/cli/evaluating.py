@@ -104,7 +104,7 @@ def evaluate_command(
     from keat.datasets.labelled_graph import open_labelled_graph
     from keat.runs.answer import require_table_file
     from keat.runs.fitting import Data
-    from keat.runs.queue import scored_events
+    from keat.runs.queue import require_scores, scored_events
     from keat.runs.testing import SomeTask, heuristics_for
     from keat.tasks.graph_label import GraphLabel
 
@@ -137,6 +137,8 @@ def evaluate_command(
         )
         stream = labels.label(open_dataset(dataset, labels.reading(reading)), asked.labelled)
         data, job = stream, asked.make(stream, split, trust_pickle=trust_pickle)  # type: ignore[arg-type]
+    if scores is not None:
+        require_scores(job)  # before the work, not after it
     names = heuristics_for(job) if model == HEURISTICS else [model]
     found = [evaluate_by_name(name, data, job, split, refresh, seed) for name in names]
     results = [result for result, _ in found]

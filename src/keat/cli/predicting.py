@@ -65,27 +65,34 @@ def predict_command(
 
     It answers with everything the run has seen, which keat update adds to.
     """
-    given = [option is not None for option in (source, pairs, embeddings, graph)]
-    if sum((*given, all_sources)) != 1:
+    questions = {
+        "--source": source is not None,
+        "--all-sources": all_sources,
+        "--pairs": pairs is not None,
+        "--embeddings": embeddings is not None,
+        "--graph": graph is not None,
+    }
+    asked = [option for option, given in questions.items() if given]
+    if len(asked) != 1:
         raise typer.BadParameter(
             "Give exactly one of --source, --all-sources, --pairs, --embeddings and --graph."
         )
+    if file is not None and embeddings is not None:
+        raise typer.BadParameter("--embeddings names its file already; leave --out out.")
+    from keat.datasets.labelled_graph import open_labelled_graph
     from keat.runs import open  # noqa: A004  (brings torch)
-    from keat.runs.answer import require_table_file
+    from keat.runs.answer import LISTS, TABLES, require_table_file
 
     place = file or embeddings
-    if place is not None:
-        require_table_file(place)
+    if place is not None:  # before the work, not after it
+        require_table_file(place, LISTS if embeddings is not None else TABLES)
     run = open(folder)
-    if run.spec.is_of_graph and graph is None:
-        raise InputError(
-            f"{folder} scores the nodes of a whole graph, and has no pairs and no embeddings; use --graph "
-            "FILE for the most suspect of them."
-        )
-    if graph is not None and not run.spec.is_of_graph:
-        raise InputError(f"{folder} is no run of a whole graph; ask it with --source or --pairs.")
+    _require_answer(run, asked[0])
+    of = None
     if graph is not None:
-        answer, title = run.suspects(graph, top=top), f"The most suspect nodes of {graph}"
+        data = open_labelled_graph(graph)
+        answer, title = run.suspects(data, top=top), f"The most suspect nodes of {graph}"
+        of = len(data.test)
     elif embeddings is not None:
         answer, title = run.embeddings(at=at), "Embeddings"
     elif pairs is not None:
@@ -95,12 +102,28 @@ def predict_command(
     if place is not None:
         answer.write(place)
     if json:
-        print_json(_in_json(run, answer, source, at, place))
+        print_json(_in_json(run, answer, source, at, place, of))
     elif place is not None:
         print_line(f"{len(answer):,} rows in {place}")
     else:
         words = [name for name in answer.column_names if name in ("source", "destination", "node")]
         print_table(title, answer.column_names, _cells(answer), answer.about, text_columns=max(1, len(words)))
+
+
+def _require_answer(run: Run, asked: str) -> None:
+    """What a run can be asked depends on what it was trained for; the sentence has the option for that."""
+    kind = run.spec.task.kind
+    if run.spec.is_of_graph and asked != "--graph":
+        raise InputError(
+            f"{run.folder} scores the nodes of a whole graph, and has no pairs and no embeddings; use "
+            "--graph FILE for the most suspect of them."
+        )
+    if asked == "--graph" and not run.spec.is_of_graph:
+        raise InputError(f"{run.folder} is no run of a whole graph; ask it with --source or --pairs.")
+    if kind == "node-label" and asked in ("--source", "--all-sources"):
+        raise InputError(f"{run.folder} labels events, so it is asked about events; use --pairs.")
+    if kind == "node-property" and asked in ("--pairs", "--all-sources"):
+        raise InputError(f"{run.folder} tells how a node divides its next period; use --source.")
 
 
 def _of_sources(run: Run, source: str | None, at: str | None, top: int) -> tuple[Answer, str]:
@@ -111,14 +134,14 @@ def _of_sources(run: Run, source: str | None, at: str | None, top: int) -> tuple
 
 
 def _in_json(
-    run: Run, answer: Answer, source: str | None, at: str | None, place: Path | None
+    run: Run, answer: Answer, source: str | None, at: str | None, place: Path | None, of: int | None
 ) -> dict[str, object]:
     """The table by what it is about; where it was written to a file, only how many rows that has."""
     if place is not None:
         return {"rows": len(answer), "file": str(place)}
     if "destination" not in answer.column_names:
         if run.spec.is_of_graph:
-            return {"of": answer.about, "nodes": answer.to_pylist()}
+            return {"of": of, "nodes": answer.to_pylist()}
         return {"node": source, "time": run.moment(at), "shares": answer.to_pylist()}
     if "rank" in answer.column_names:
         return {"source": source, "time": run.moment(at), "destinations": answer.to_pylist()}

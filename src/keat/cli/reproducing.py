@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.padding import Padding
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from keat.experiments.recipe import Recipe
     from keat.experiments.reporting import Reproduced
     from keat.experiments.tables import Lines
+    from keat.report.made import Made
+    from keat.report.page import Page
     from keat.report.tables import Table
 
 LIST = "list"
@@ -78,11 +81,11 @@ def reproduce_command(
         raise InputError(f"{name} ({EXPLAINED[name][1]}) is {EXPLAINED[name][2]}.")
     elif name in COMPUTED:
         entry = COMPUTED[name]
-        result = entry.make(sources, path, ledger)
+        made = entry.make(sources, path, ledger)
         page = computed_report(
-            name, entry.title, entry.paper, result, path.with_suffix(".html"), command_line()
+            name, entry.title, entry.paper, made, path.with_suffix(".html"), command_line()
         )
-        _show({"name": name, **result}, tables_of(entry.title, result), page, json, markdown)
+        _show({"name": name}, made, tables_of(entry.title, made), page, json, markdown)
     elif not name.endswith(".toml") and name not in all_names():
         raise unknown_name("table or figure", name, [LIST, *all_names()])
     else:
@@ -93,7 +96,7 @@ def reproduce_command(
         about = {"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": found.tables}
         tables = [*map(shown, found.tables), *side_by_side(found.tables)]
         tables += tables_of(recipe.title, found.drawn)
-        _show({**about, **found.drawn}, tables, page, json, markdown)
+        _show(about, found.drawn, tables, page, json, markdown)
 
 
 @dataclass(frozen=True)
@@ -137,13 +140,14 @@ class _Plan:
         )
         return list(zip(planned, lines, strict=True))
 
-    def _drawn(self, results: Lines, path: Path) -> dict[str, Any]:
+    def _drawn(self, results: Lines, path: Path) -> Made:
         """The picture of a recipe that is a figure, and the numbers in it; nothing for a table."""
         from keat.experiments.drawing import Drawing
         from keat.experiments.run_figures import FIGURES
+        from keat.report.made import Made
 
         if self.recipe.name not in FIGURES:
-            return {}
+            return Made()
         drawing = Drawing(
             self.recipe,
             results,
@@ -161,10 +165,12 @@ def _tell(text: str) -> None:
     print_line(text, err)
 
 
-def _show(value: dict[str, Any], tables: list[Table], page: Path, json: bool, markdown: bool) -> None:
+def _show(
+    about: Mapping[str, object], made: Made, tables: list[Table], page: Page, json: bool, markdown: bool
+) -> None:
     """Everything that was found, and last where the report is."""
     if json:
-        print_json({**value, "report": str(page)})
+        print_json({**about, **made.to_json(), "report": str(page)})
         return
     for table in tables:
         if markdown:
@@ -172,9 +178,8 @@ def _show(value: dict[str, Any], tables: list[Table], page: Path, json: bool, ma
         else:
             print_table(table.title, table.columns, table.rows, table.caption)
     tell = err if markdown else out  # Markdown may go into a file
-    for picture in value.get("pictures") or [value.get("picture")]:
-        if picture:
-            print_line(f"The picture: {picture}", tell)
+    for picture in made.pictures:
+        print_line(f"The picture: {picture}", tell)
     print_line(f"The report: {page}", tell)
 
 

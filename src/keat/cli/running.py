@@ -11,7 +11,7 @@ from keat.errors import InputError, unknown_name
 from keat.models.registry import GRAPH_BASELINES, LINK_MODELS, TRAINED
 from keat.report.results import Negatives, Result
 from keat.runs.fitting import Data
-from keat.runs.run_file import RunFile, is_run, read_run_file, require_run
+from keat.runs.run_file import RunFile, is_run, read_run_file, require_run, whole_run_file
 from keat.runs.testing import (
     SomeTask,
     evaluate_run,
@@ -44,7 +44,7 @@ def evaluate_by_name(
 ) -> tuple[Result, Evaluation]:
     """Evaluate a heuristic, or the run in a folder."""
     if is_run(name):
-        file = read_run_file(Path(name))
+        file = whole_run_file(Path(name))
         what = predicted(file.spec.task.kind)
         if what != predicted(task.kind):
             raise InputError(f"The run {name} predicts {what}, but the task is {task.kind}.")

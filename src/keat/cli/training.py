@@ -65,6 +65,7 @@ def train_command(
 
     What can be chosen depends on the model: keat train MODEL --help shows its own options with its defaults.
     """
+    from keat.runs.fitting import task_of
     from keat.runs.training import prepare, train_spec, usual_folder  # these bring torch: not for --help
     from keat.training.bar import TrainingBar
     from keat.training.tensorboard import tensorboard_watchers
@@ -87,6 +88,7 @@ def train_command(
     if eval_sample is not None:
         spec = replace(spec, task=replace(spec.task, sample_seed=spec.fitting.seed))
     folder = folder or usual_folder(spec, data)
+    job = task_of(spec, data, "test")  # before the work: there may be nothing to ask
     if isinstance(data, Dataset):
         sigma, unit = data.sigma(), data.stream.unit
         err.print(f"σ = {sigma:,.1f} {unit} ({humanize(sigma, unit)}), from the training split")
@@ -99,7 +101,7 @@ def train_command(
             f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.", err
         )
         raise typer.Exit(130) from None
-    tested = run.test(data)
+    tested = run.test(data, job)
     report = run.report(data, tested)
     if json:
         sigma = data.sigma() if isinstance(data, Dataset) else run.facts.sigma

@@ -111,7 +111,8 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
         typed = {name: value for name, value in given.items() if _was_typed(context, name)}
         for option in context.command.params:
             if option.name in typed and not _takes(model, option.name):
-                raise InputError(f"{model} has no {option.opts[0]}; leave it out.")
+                words = option.secondary_opts if typed[option.name] is False else option.opts
+                raise InputError(f"{model} has no {(words or option.opts)[0]}; leave it out.")
         chosen = trainable()[model]
         settings = given_settings(typed, OF_MODEL)
         for name, value in read_settings(model, chosen.config, given["set"] or []).items():

@@ -37,11 +37,11 @@ def odd_seconds(stream: EventStream) -> str | None:
     if form := _date_in_digits(stream.t):
         return f"look like dates written as {form}; if they are, {_say(DIGITS[form][0])}"
     unit = _likely_unit(int(first), int(last))
-    return unit and f"if their unit is '{unit}', say so: --unit {unit}, or unit=\"{unit}\" in Python"
+    return unit and f"if their unit is '{unit}', say so (unit {unit})"
 
 
 def _say(form: str) -> str:
-    return f'say so: --time-format {form}, or time_format="{form}" in Python'
+    return f"say so (time-format {form})"
 
 
 def _sheet_day(first: float, last: float) -> date | None:

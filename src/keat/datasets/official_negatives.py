@@ -56,13 +56,15 @@ def load_official_negatives(
         except ValueError as error:
             damage = f"The negatives in {folder} are damaged ({error})"
         if not trust_pickle:
-            raise InputError(f"{damage}; add --trust-pickle, or trust_pickle=True, to make them again.")
+            raise InputError(
+                f"{damage}; say that you trust the pickle file (trust-pickle) to make them again."
+            )
         warnings.warn(f"{damage} and are made again.", Notice, stacklevel=2)
         discard(folder)
     if not trust_pickle:
         raise InputError(
             f"{path} is a pickle file, which can run any code when opened; if you trust where it came "
-            "from, say so with --trust-pickle (in Python trust_pickle=True)."
+            "from, say so (trust-pickle)."
         )
     table = _unpickle(path)
     with new_folder(folder, OTHERWISE) as made:

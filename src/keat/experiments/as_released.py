@@ -14,7 +14,6 @@ the one after validation, and scores validation and test from there (spec 9.1). 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -24,11 +23,12 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
 from keat.models.tgn import TGN
+from keat.runs.fitting import open_model
+from keat.runs.run_file import read_run_file
 from keat.state.gru import update_without_message
 from keat.state.tensors import as_tensor
 from keat.tasks.link import LinkTask
 from keat.training.evaluate import continue_evaluation
-from keat.training.runs import open_run
 
 
 class AsReleased(LinkModel):
@@ -66,15 +66,20 @@ class AsReleased(LinkModel):
         log.features[first : self.observed] = as_tensor(instead.features)
 
 
-def evaluate_as_released(folder: Path, data: Dataset, val: LinkTask, test: LinkTask) -> dict[str, Any]:
+def evaluate_as_released(
+    folder: Path, data: Dataset, val: LinkTask, test: LinkTask
+) -> dict[str, dict[str, float]]:
     """Metrics of a TGN run, soundly and as released, the latter validation first, then test."""
-    model, _, _ = open_run(folder)
-    if not isinstance(model, TGN):
-        raise InputError(f"{folder} holds a {model.name}; the released script evaluates TGN.")
-    sound = continue_evaluation(model, test).metrics
-    model, _, _ = open_run(folder)
-    released = AsReleased(model, data.train)
+    sound = continue_evaluation(_opened(folder), test).metrics
+    released = AsReleased(_opened(folder), data.train)
     found = {
         part: continue_evaluation(released, task).metrics for part, task in (("val", val), ("test", test))
     }
     return {"test": sound, "val as released": found["val"], "test as released": found["test"]}
+
+
+def _opened(folder: Path) -> TGN:
+    model = open_model(folder, read_run_file(folder))
+    if not isinstance(model, TGN):
+        raise InputError(f"{folder} holds a {model.name}; the released script evaluates TGN.")
+    return model

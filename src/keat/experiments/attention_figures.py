@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,32 +16,36 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events.units import TimeUnit
 from keat.experiments.drawing import Drawing
-from keat.experiments.runner import trained_run
-from keat.experiments.sources import open_source
+from keat.experiments.work import trained_run
 from keat.explain.blur_figures import Sweep, attention_over_age, draw_heatmaps, draw_neighbor_curves
 from keat.models.tgn import TGN
-from keat.training.runs import open_run
+from keat.report.made import Made, PlainRow
+from keat.runs.fitting import open_model
+from keat.runs.run_file import read_ids, read_run_file
 
 EXAMPLES = 3  # nodes
 AGES, REACH = 41, 4  # of the sweep: so many ages from 0 to so many σ
 Draw = Callable[[Sequence[Sweep], Sequence[int], TimeUnit, Path], None]
 
 
-def draw_blurring(drawing: Drawing) -> dict[str, Any]:
+def draw_blurring(drawing: Drawing) -> Made:
     return _sweeps(drawing, draw_heatmaps)
 
 
-def draw_neighbors(drawing: Drawing) -> dict[str, Any]:
+def draw_neighbors(drawing: Drawing) -> Made:
     return _sweeps(drawing, draw_neighbor_curves)
 
 
-def _sweeps(drawing: Drawing, draw: Draw) -> dict[str, Any]:
+def _sweeps(drawing: Drawing, draw: Draw) -> Made:
     """A picture for each dataset and arm, in the state after validation."""
-    rows: list[dict[str, Any]] = []
-    pictures = []
+    rows: list[PlainRow] = []
+    pictures: list[Path] = []
     for job, _ in drawing.results:
-        data = open_source(job.source)
-        model, _, ids = open_run(trained_run(job, data, drawing.scratch))
+        data = job.open()
+        assert isinstance(data, Dataset)
+        folder = trained_run(job, data, drawing.scratch)
+        file = read_run_file(folder)
+        model, ids = open_model(folder, file), read_ids(folder, file.facts.num_nodes)
         if not isinstance(model, TGN):
             raise InputError(f"{job.model} has no attention over past events; the figure needs a TGN.")
         ages = np.linspace(0, REACH * model.sigma_in_ticks, AGES).astype(np.int64).tolist()
@@ -50,9 +53,9 @@ def _sweeps(drawing: Drawing, draw: Draw) -> dict[str, Any]:
         alone = len(drawing.results) == 1
         path = drawing.path if alone else drawing.path.with_stem(f"{drawing.path.stem}-{job.data}")
         draw(sweeps, ages, data.stream.unit, path)
-        pictures.append(str(path))
+        pictures.append(path)
         rows += [{"dataset": job.data, **row} for sweep in sweeps for row in _numbers(sweep)]
-    return {"rows": rows, "picture": pictures[0], "pictures": pictures}
+    return Made(rows, pictures=pictures)
 
 
 def first_sweeps(
@@ -71,7 +74,7 @@ def first_sweeps(
     return sweeps
 
 
-def _numbers(sweep: Sweep) -> list[dict[str, Any]]:
+def _numbers(sweep: Sweep) -> list[PlainRow]:
     """Attention to each event with ψ = 1, which no age changes, and with the kernel at some ages."""
     columns = {f"at {multiple} σ": (AGES - 1) * multiple // REACH for multiple in (0, 1, REACH)}
     return [

@@ -6,14 +6,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import NotRequired, TypedDict
 
 from keat.datasets.cache import raw_folder
 from keat.datasets.registry import DATASETS
 from keat.experiments.computed import COMPUTED, PAPER_SIZES, Computed, parameter_counts
-from keat.experiments.graph_job import GRAPH_LABEL
+from keat.experiments.job import GRAPH_LABEL
 from keat.experiments.ledger import USUAL_LEDGER
-from keat.experiments.measured import measured
+from keat.experiments.measured import Known, measured
 from keat.experiments.published import published
 from keat.experiments.recipe import Recipe, load_recipe, recipe_names
 from keat.experiments.tables import Lines, table_of
@@ -28,14 +28,59 @@ EXPLAINED = {  # in the paper, with nothing in them that could be measured
 }
 
 
-def states(sources: Mapping[str, str], ledger: Path) -> list[dict[str, Any]]:
-    """One entry a table or figure: name, title, where in the paper, state, cells, and the command."""
-    entries: list[dict[str, Any]] = [
+class Place(TypedDict):
+    """What is missing of a dataset, if anything, and the command that runs the table with it."""
+
+    why: str | None
+    command: str
+
+
+class Runs(Place):
+    """How many runs of a dataset there are, of how many."""
+
+    runs: int
+    of: int
+
+
+class Cell(TypedDict, total=False):
+    """One number of a table, as far as there is one; ``state`` says what else there is of it."""
+
+    row: str
+    data: str
+    metric: str
+    state: str
+    measured: object  # where it is counted and no model is run
+    val: str
+    test: str
+    seeds: int
+    of: int
+    why: str | None
+    command: str
+    paper: Mapping[str, object]
+    leaderboard: Mapping[str, object]
+
+
+class Entry(TypedDict):
+    """A table or figure."""
+
+    name: str
+    title: str
+    paper: str  # where it is there
+    state: str
+    datasets: NotRequired[dict[str, Runs]]
+    cells: list[Cell]
+    command: str | None
+
+
+def states(sources: Mapping[str, str], ledger: Path) -> list[Entry]:
+    """One entry a table or figure."""
+    entries: list[Entry] = [
         {"name": name, "title": title, "paper": paper, "state": state, "cells": [], "command": None}
         for name, (title, paper, state) in EXPLAINED.items()
     ]
     entries += [_computed(name, entry, sources, ledger) for name, entry in COMPUTED.items()]
-    entries += [_of_recipe(load_recipe(name), sources, ledger) for name in recipe_names()]
+    known = Known.of(ledger)
+    entries += [_of_recipe(load_recipe(name), sources, ledger, known) for name in recipe_names()]
     return sorted(entries, key=lambda entry: entry["name"])
 
 
@@ -46,8 +91,8 @@ def all_names() -> list[str]:
 
 def how_to_get(
     table: str, data: str, sources: Mapping[str, str], ledger: Path = USUAL_LEDGER, suffix: str = ".parquet"
-) -> dict[str, Any]:
-    """What is missing for a dataset, if anything, and the command that runs the table with it."""
+) -> Place:
+    """What a dataset takes."""
     run = _command(table, [data], sources, ledger)
     info = DATASETS.get(data)
     if data in sources:
@@ -72,8 +117,8 @@ def _command(table: str, datasets: Iterable[str], sources: Mapping[str, str], le
     return shlex.join(words + (["--ledger", str(ledger)] if ledger != USUAL_LEDGER else []))
 
 
-def _of_recipe(recipe: Recipe, sources: Mapping[str, str], ledger: Path) -> dict[str, Any]:
-    results = measured(recipe, sources, ledger)
+def _of_recipe(recipe: Recipe, sources: Mapping[str, str], ledger: Path, known: Known) -> Entry:
+    results = measured(recipe, sources, known)
     suffix = ".npz" if recipe.task == GRAPH_LABEL else ".parquet"
     places = {data: how_to_get(recipe.name, data, sources, ledger, suffix) for data in recipe.datasets}
     here = [data for data in recipe.datasets if data in sources]
@@ -89,7 +134,7 @@ def _of_recipe(recipe: Recipe, sources: Mapping[str, str], ledger: Path) -> dict
         "title": recipe.title,
         "paper": recipe.paper,
         "state": "; ".join([*said, *([f"not here: {', '.join(missing)}"] if missing else [])]),
-        "datasets": {data: {"runs": runs[data][0], "of": runs[data][1], **places[data]} for data in runs},
+        "datasets": {data: {"runs": done, "of": of, **places[data]} for data, (done, of) in runs.items()},
         "cells": [cell for data in recipe.datasets for cell in _cells(recipe, data, results, places[data])],
         "command": _command(recipe.name, here, sources, ledger)
         if here
@@ -97,57 +142,54 @@ def _of_recipe(recipe: Recipe, sources: Mapping[str, str], ledger: Path) -> dict
     }
 
 
-def _cells(recipe: Recipe, data: str, results: Lines, place: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _cells(recipe: Recipe, data: str, results: Lines, place: Place) -> list[Cell]:
     table = table_of(recipe, data, results)
     rows = {row["label"]: row for row in table["rows"]}
-    cells: list[dict[str, Any]] = []
+    cells: list[Cell] = []
     for arm in recipe.arms:
         if not arm.is_for(data):
             continue
         row = rows.get(arm.label)
-        cell: dict[str, Any] = {
-            "row": arm.label,
-            "data": data,
-            "metric": recipe.metric,
-            **_published(recipe, arm.label, data),
-        }
-        if row is not None:
-            seeds = 1 if arm.is_heuristic else recipe.seeds
+        cell = _cell(recipe, arm.label, data)
+        seeds = 1 if arm.is_heuristic else recipe.seeds
+        if row is None:
+            cell["state"] = "to run" if place["why"] is None else "data missing"
+        else:
             cell |= {"state": "measured", "val": row["val"], "test": row["test"]}
             cell |= {"seeds": row["seeds"], "of": seeds}
-            cell |= place if row["seeds"] < seeds else {}  # how to get the others
-        else:
-            cell |= {"state": "to run" if place["why"] is None else "data missing", **place}
+        if row is None or row["seeds"] < seeds:  # how to get it, or the others
+            cell |= {"why": place["why"], "command": place["command"]}
         cells.append(cell)
     known = {arm.label for arm in recipe.arms}
-    cells += [
-        {"row": other["label"], "data": data, "metric": recipe.metric, "state": "published only"}
-        | _published(recipe, other["label"], data)
-        for other in table["others"]
-        if other["label"] not in known
-    ]
+    theirs = [other["label"] for other in table["others"] if other["label"] not in known]
+    cells += [{**_cell(recipe, label, data), "state": "published only"} for label in theirs]
     return cells
 
 
-def _published(recipe: Recipe, label: str, data: str) -> dict[str, dict[str, str]]:
-    """{"paper": {"test": …, "val": …}, "leaderboard": …} as far as they have it."""
+def _cell(recipe: Recipe, label: str, data: str) -> Cell:
+    """With what others published: ``"paper": {"test": …, "val": …}``, as far as they have it."""
     found: dict[str, dict[str, str]] = {}
     for number in published(recipe.name):
         if (number.row, number.data) == (label, data):
             other = number.metric not in (None, recipe.metric)
             what = f"{number.split} {number.metric}" if other else number.split
             found.setdefault(number.by, {})[what] = str(number)
-    return found
+    cell: Cell = {"row": label, "data": data, "metric": recipe.metric}
+    if "paper" in found:
+        cell["paper"] = found["paper"]
+    if "leaderboard" in found:
+        cell["leaderboard"] = found["leaderboard"]
+    return cell
 
 
-def _computed(name: str, entry: Computed, sources: Mapping[str, str], ledger: Path) -> dict[str, Any]:
+def _computed(name: str, entry: Computed, sources: Mapping[str, str], ledger: Path) -> Entry:
     ledger = ledger if entry.reads_ledger else USUAL_LEDGER
     made = [data for data in entry.datasets if data in sources]
     made += [data for data in sources if entry.datasets and data not in entry.datasets]
     command = _command(name, made, sources, ledger)
     if not entry.datasets:
         state = "computed on demand"
-        cells = [{"row": entry.title, "state": state, "why": None, "command": command}]
+        cells: list[Cell] = [{"row": entry.title, "state": state, "why": None, "command": command}]
     else:
         absent = [data for data in entry.datasets if data not in sources]
         said = [f"computed on demand for {', '.join(made)}"] if made else []
@@ -155,9 +197,14 @@ def _computed(name: str, entry: Computed, sources: Mapping[str, str], ledger: Pa
         cells = [_cell_of_data(name, data, sources) for data in entry.datasets]
     if name == "table-params":
         cells = [
-            {"row": row["encoding"], "metric": "parameters", "state": "measured"}
-            | {"measured": row["total"], "paper": {"total": row["paper's total"]}}
-            for row in parameter_counts()["rows"]
+            {
+                "row": str(row["encoding"]),
+                "metric": "parameters",
+                "state": "measured",
+                "measured": row["total"],
+                "paper": {"total": row["paper's total"]},
+            }
+            for row in parameter_counts().rows
         ]
     if entry.needs_data and not made:
         command = how_to_get(name, entry.datasets[0], sources)["command"]
@@ -171,9 +218,10 @@ def _computed(name: str, entry: Computed, sources: Mapping[str, str], ledger: Pa
     }
 
 
-def _cell_of_data(name: str, data: str, sources: Mapping[str, str]) -> dict[str, Any]:
-    cell: dict[str, Any] = {"row": data, "data": data, **how_to_get(name, data, sources)}
-    cell["state"] = "computed on demand" if cell["why"] is None else "data missing"
+def _cell_of_data(name: str, data: str, sources: Mapping[str, str]) -> Cell:
+    place = how_to_get(name, data, sources)
+    state = "computed on demand" if place["why"] is None else "data missing"
+    cell: Cell = {"row": data, "data": data, "state": state, "why": place["why"], "command": place["command"]}
     if name == "table-data":
         nodes, edges = PAPER_SIZES[data]
         cell["paper"] = {"nodes": nodes, "edges": edges}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from keat.analysis.novelty import surprise
 from keat.datasets.loading import Dataset, load
@@ -14,13 +13,14 @@ from keat.errors import InputError
 from keat.experiments.ranking import ranking
 from keat.models.tgn import TGN, TGNConfig
 from keat.report.figures import gap_densities, kernel_shapes, moment_decay, spectral_densities
+from keat.report.made import Made
 
-Make = Callable[[Mapping[str, str], Path, Path], dict[str, Any]]  # (sources, picture, ledger)
+Make = Callable[[Mapping[str, str], Path, Path], Made]  # (sources, picture, ledger)
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """How to make it; the result has "rows" (a table), tables "by_title", or a "picture"."""
+    """How to make it, and what it needs."""
 
     title: str
     paper: str
@@ -71,18 +71,18 @@ PAPER_TOTALS = {
 }
 
 
-def parameter_counts(*_: object) -> dict[str, Any]:
+def parameter_counts(*_: object) -> Made:
     """Counted on the model of tgbl-wiki's sizes (172 edge features)."""
     rows = []
     for label, encoder in ENCODINGS.items():
         counts = TGN(10, 172, 1.0, TGNConfig(time_encoder=encoder)).parameter_counts()
         rows.append({"encoding": label, **counts, "paper's total": PAPER_TOTALS[label]})
-    return {"rows": rows}
+    return Made(rows)
 
 
-def dataset_statistics(sources: Mapping[str, str], *_: object) -> dict[str, Any]:
+def dataset_statistics(sources: Mapping[str, str], *_: object) -> Made:
     """Counted where the data are here; for the others what their publishers say."""
-    rows: list[dict[str, Any]] = []
+    rows: list[dict[str, object]] = []
     for name, source in sources.items():
         data = load(source)
         stream = data.stream
@@ -110,11 +110,11 @@ def dataset_statistics(sources: Mapping[str, str], *_: object) -> dict[str, Any]
     ]
     for row in rows:
         row["paper's nodes"], row["paper's edges"] = PAPER_SIZES.get(str(row["dataset"]), (None, None))
-    return {"rows": rows, "caption": SIZES_CAPTION}
+    return Made(rows, caption=SIZES_CAPTION)
 
 
-def _of_datasets(draw: Callable[[Mapping[str, Dataset], Path], dict[str, Any]]) -> Make:
-    def make(sources: Mapping[str, str], path: Path, _: Path) -> dict[str, Any]:
+def _of_datasets(draw: Callable[[Mapping[str, Dataset], Path], Made]) -> Make:
+    def make(sources: Mapping[str, str], path: Path, _: Path) -> Made:
         if not sources:
             raise InputError("This figure is of data: give one or more of --data NAME=FILE.")
         return draw({name: load(source) for name, source in sources.items()}, path)

@@ -4,53 +4,108 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import keat
-from keat.models.registry import ARCHITECTURES
+from keat.experiments.line import Settings
+from keat.experiments.sources import how_read
+from keat.models.registry import ARCHITECTURES, TRAINED
+from keat.runs.fitting import Data, facts_of
+from keat.runs.spec import RunSpec, SourceSpec, configuration
+from keat.runs.usual import WHOLE_GRAPH
+from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.fit import FitConfig
-from keat.training.runs import configuration
+
+GRAPH_LABEL: Kind = "graph-label"
+FIT_OF_GRAPHS = ("epochs", "patience", "lr", "clip", "seed", "validate_every")  # in the name of such a run
+
+
+@dataclass(frozen=True, slots=True)
+class Untrained:
+    """What is scored as it is: a heuristic of streams, or a baseline of whole graphs."""
+
+    model: str
+    task: TaskSpec
+    source: SourceSpec = field(default_factory=SourceSpec)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What to train and how to score it. Equal jobs on equal data have equal keys."""
+    """What to train, if it is trained, and how to score it. Equal jobs on equal data have equal keys."""
 
     data: str  # what the user calls the dataset
-    source: str  # a name of the registry or a file
-    model: str
-    seed: int
-    config: dict[str, Any] = field(default_factory=dict)  # of the model, where not its default
-    fit: dict[str, Any] = field(default_factory=dict)
-    task: str = "link-ranking"
+    spec: RunSpec | Untrained
     refresh: tuple[int, ...] = ()  # of the test split; none: the model's own
-    sample: int | None = None  # positives of validation and test that are asked
+    arm: str = ""  # label of the row of the table that it is for
+
+    @property
+    def model(self) -> str:
+        return self.spec.model
+
+    @property
+    def seed(self) -> int:
+        """There is nothing random in what is not trained."""
+        return self.spec.fitting.seed if isinstance(self.spec, RunSpec) else 1
 
     @property
     def is_heuristic(self) -> bool:
-        return self.model not in ARCHITECTURES
+        return isinstance(self.spec, Untrained)
 
-    def fitting(self) -> FitConfig:
-        return FitConfig(**self.fit, seed=self.seed)
+    @property
+    def is_of_graph(self) -> bool:
+        return self.spec.task.kind == GRAPH_LABEL
+
+    def open(self) -> Data:
+        """The data, with their labels."""
+        source = self.spec.source
+        return source.open_graph() if self.is_of_graph else source.open(self.spec.task)
+
+    def fingerprint(self, data: Data | None = None) -> str:
+        """Of the data and of how they are read; ``data`` are those of the job, if they are open already."""
+        return facts_of(self.open() if data is None else data).fingerprint + how_read(self.spec.source)
 
     def training_key(self, fingerprint: str) -> str:
         """A name by content for what is trained: every choice, the data and the version of the code."""
-        content: dict[str, Any] = {
-            "keat": keat.__version__,
-            "data": fingerprint,
-            "model": _plain_name(self.model),
-            "task": self.task,
-            "sample": self.sample,
-        }
-        if not self.is_heuristic:
-            content["config"] = _choices(configuration(self.model, **self.config))
-            content["fit"] = _choices(self.fitting())
-        return _digest(content)
+        more = self._of_graph() if self.is_of_graph else self._of_stream()
+        return _digest({"keat": keat.__version__, "data": fingerprint, "model": self.model, **more})
 
     def key(self, fingerprint: str) -> str:
         """A name for the result: what was trained and how it was scored."""
         return _digest({"trained": self.training_key(fingerprint), "refresh": self.refresh})
+
+    def _of_stream(self) -> Settings:
+        spec = self.spec
+        content: dict[str, object] = {
+            "model": _plain_name(spec.model),
+            "task": spec.task.kind,
+            "sample": spec.task.sample,
+        }
+        if isinstance(spec, RunSpec):
+            content |= {"config": _choices(spec.config), "fit": _choices(spec.fitting)}
+        return content
+
+    def _of_graph(self) -> Settings:
+        spec = self.spec
+        if isinstance(spec, Untrained):
+            return {}
+        fit = {name: getattr(spec.fitting, name) for name in FIT_OF_GRAPHS}
+        return {"config": asdict(spec.config), "fit": fit}
+
+
+def spec_of(
+    model: str, config: Settings, fit: Settings, seed: int, task: TaskSpec, source: SourceSpec
+) -> RunSpec | Untrained:
+    """Of settings over the defaults of the model, and of training over those of the task (`fit_of`)."""
+    if model not in TRAINED:
+        return Untrained(model, task, source)
+    fitting = replace(fit_of(task), **fit, seed=seed)
+    return RunSpec(model, configuration(model, **config), fitting, task, source)
+
+
+def fit_of(task: TaskSpec) -> FitConfig:
+    """What the settings of a recipe are given over: the same for every arm, whatever suits a model best."""
+    return WHOLE_GRAPH if task.kind == GRAPH_LABEL else FitConfig()
 
 
 def _plain_name(model: str) -> str:
@@ -60,12 +115,17 @@ def _plain_name(model: str) -> str:
     return next(name for name, its in ARCHITECTURES.items() if its.kind is ARCHITECTURES[model].kind)
 
 
-def _choices(settings: Any) -> dict[str, Any]:
+def _choices(settings: Any) -> Settings:
     """What differs from the defaults, so that a setting added later renames nothing that was run before."""
-    defaults = asdict(type(settings)())
-    return {name: value for name, value in asdict(settings).items() if value != defaults[name]}
+    return changes(settings, type(settings)())
 
 
-def _digest(content: dict[str, Any]) -> str:
+def changes(settings: Any, defaults: Any) -> Settings:
+    """Values of a dataclass that differ from those of another."""
+    before = asdict(defaults)
+    return {name: value for name, value in asdict(settings).items() if value != before[name]}
+
+
+def _digest(content: Settings) -> str:
     text = json.dumps(content, sort_keys=True).encode()
     return hashlib.blake2b(text, digest_size=8).hexdigest()

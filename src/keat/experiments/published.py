@@ -6,7 +6,8 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+
+from keat.experiments.line import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,5 +44,5 @@ def _spread(value: float | list[float]) -> tuple[float, float | None]:
 
 
 @cache
-def _all() -> dict[str, Any]:
+def _all() -> Settings:
     return tomllib.loads((files("keat.experiments") / "published.toml").read_text(encoding="utf-8"))

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
 
-from keat.experiments.measured import measured
+from keat.experiments.measured import Known, measured
 from keat.experiments.recipe import load_recipe
 from keat.experiments.tables import table_of
+from keat.report.made import Made, PlainRow
 
 RANKED = ("tgbl-wiki", "tgbl-review", "tgbl-coin", "tgbl-comment", "tgbl-flight")
 PAPER_RANKS: dict[str, tuple[int, ...]] = {  # of the leaderboard of 2025-08-04; 17 where there is no entry
@@ -42,27 +42,27 @@ CAPTION = (
 MEASURED = ("table-link", "table-flight")
 
 
-def ranking(sources: Mapping[str, str], path: Path, ledger: Path) -> dict[str, Any]:  # noqa: ARG001
+def ranking(sources: Mapping[str, str], path: Path, ledger: Path) -> Made:  # noqa: ARG001
     """Average rank and mean reciprocal rank over datasets, of the paper's ranks and of the ledger's."""
     tables = {"Leaderboard ranks, as in the paper": averages(PAPER_RANKS, RANKED)}
     numbers = _measured(sources, ledger)
     if numbers:
         tables["Ranks of what was measured, by test MRR"] = averages(ranks_of(numbers), list(numbers))
-    return {"by_title": tables, "caption": CAPTION}
+    return Made(by_title=tables, caption=CAPTION)
 
 
-def averages(ranks: Mapping[str, Sequence[int]], datasets: Sequence[str]) -> list[dict[str, Any]]:
+def averages(ranks: Mapping[str, Sequence[int]], datasets: Sequence[str]) -> list[PlainRow]:
     """Rows, the best average first."""
-    rows = [
+    average = {model: round(float(np.mean(of_model)), 3) for model, of_model in ranks.items()}
+    return [
         {
             "model": model,
-            **dict(zip(datasets, of_model, strict=True)),
-            "average rank": round(float(np.mean(of_model)), 3),
-            "ranking MRR": round(float(np.mean(1 / np.array(of_model))), 3),
+            **dict(zip(datasets, ranks[model], strict=True)),
+            "average rank": average[model],
+            "ranking MRR": round(float(np.mean(1 / np.array(ranks[model]))), 3),
         }
-        for model, of_model in ranks.items()
+        for model in sorted(ranks, key=lambda model: average[model])
     ]
-    return sorted(rows, key=lambda row: row["average rank"])
 
 
 def ranks_of(numbers: Mapping[str, Mapping[str, float]]) -> dict[str, list[int]]:
@@ -80,8 +80,9 @@ def ranks_of(numbers: Mapping[str, Mapping[str, float]]) -> dict[str, list[int]]
 def _measured(sources: Mapping[str, str], ledger: Path) -> dict[str, dict[str, float]]:
     """Mean test MRR of every arm of the link tables that has been run, by dataset."""
     found: dict[str, dict[str, float]] = {}
+    known = Known.of(ledger)
     for recipe in map(load_recipe, MEASURED):
-        results = measured(recipe, sources, ledger)
+        results = measured(recipe, sources, known)
         for data in recipe.datasets:
             rows = table_of(recipe, data, results)["rows"]
             if rows:

@@ -11,12 +11,12 @@ from typing import Any
 
 from keat.disk import is_file, reading, reason_of
 from keat.errors import InputError, unknown_name
-from keat.experiments.graph_job import GRAPH_LABEL, GraphJob
-from keat.experiments.job import Job
+from keat.experiments.job import Job, spec_of
+from keat.experiments.line import Settings
 from keat.experiments.recipe_checking import BEST_HEURISTIC, require_sound
-from keat.experiments.sources import source_with
-from keat.models.gearsage import GEARSAGE_CONFIGS
-from keat.models.registry import ARCHITECTURES
+from keat.experiments.sources import source_of
+from keat.models.registry import TRAINED
+from keat.tasks.task_spec import Kind, TaskSpec
 
 __all__ = ["BEST_HEURISTIC", "Arm", "Recipe", "load_recipe", "recipe_names"]
 
@@ -27,19 +27,19 @@ class Arm:
 
     label: str
     model: str
-    config: dict[str, Any] = field(default_factory=dict)
-    fit: dict[str, Any] = field(default_factory=dict)  # over the recipe's
-    published: dict[str, float] = field(default_factory=dict)
+    config: Settings = field(default_factory=dict)  # over the model's defaults
+    fit: Settings = field(default_factory=dict)  # over the recipe's
+    published: Mapping[str, float] = field(default_factory=dict)
     against: str | None = None  # label of the arm it is compared with, or BEST_HEURISTIC
     datasets: tuple[str, ...] = ()  # where it is affordable; none: everywhere
-    sample: dict[str, int] = field(default_factory=dict)  # over the recipe's
+    sample: Mapping[str, int] = field(default_factory=dict)  # over the recipe's
 
     def is_for(self, data: str) -> bool:
         return not self.datasets or data in self.datasets
 
     @property
     def is_heuristic(self) -> bool:
-        return self.model not in ARCHITECTURES and self.model not in GEARSAGE_CONFIGS
+        return self.model not in TRAINED
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,30 +54,19 @@ class Recipe:
     arms: tuple[Arm, ...]
     seeds: int
     also: tuple[str, ...] = ()  # other metrics of the test split that are shown
-    task: str = "link-ranking"
+    task: Kind = "link-ranking"
     refresh: tuple[int, ...] = ()
-    sample: dict[str, int] = field(default_factory=dict)  # by dataset
-    fit: dict[str, Any] = field(default_factory=dict)
-    reading: dict[str, dict[str, str]] = field(default_factory=dict)  # of files, by dataset; see `sources`
-    minutes: dict[str, float] = field(default_factory=dict)  # to expect for one run, by dataset
+    sample: Mapping[str, int] = field(default_factory=dict)  # by dataset
+    fit: Settings = field(default_factory=dict)
+    reading: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of files, by dataset
+    minutes: Mapping[str, float] = field(default_factory=dict)  # to expect for one run, by dataset
     published_by: str = ""
     paper: str = ""  # labels of the table in the paper, if it is one of its
 
     def jobs(self, sources: Mapping[str, str], seeds: int | None = None) -> list[Job]:
         """Runs for the datasets at hand, by seed first: a whole table of one seed comes before the next."""
-        kind = GraphJob if self.task == GRAPH_LABEL else Job
         return [
-            kind(
-                data=name,
-                source=self._source(name, sources[name]),
-                model=arm.model,
-                seed=seed,
-                config=arm.config,
-                fit=self.fit | arm.fit,
-                task=self.task,
-                refresh=self.refresh,
-                sample=(self.sample | arm.sample).get(name),
-            )
+            self._job(arm, name, sources[name], seed)
             for name in self.datasets
             if name in sources
             for seed in range(1, (seeds or self.seeds) + 1)
@@ -85,8 +74,12 @@ class Recipe:
             if arm.is_for(name) and (seed == 1 or not arm.is_heuristic)
         ]
 
-    def _source(self, name: str, source: str) -> str:
-        return source_with(source, self.reading.get(name, {})) if source != name else source
+    def _job(self, arm: Arm, data: str, place: str, seed: int) -> Job:
+        reading = self.reading.get(data, {}) if place != data else {}  # what has a name is read in its way
+        task = TaskSpec(kind=self.task, sample={**self.sample, **arm.sample}.get(data))
+        fit = {**self.fit, **arm.fit}
+        spec = spec_of(arm.model, arm.config, fit, seed, task, source_of(place, reading))
+        return Job(data, spec, self.refresh, arm.label)
 
 
 def load_recipe(name: str) -> Recipe:
@@ -130,7 +123,7 @@ def _read(name: str, text: str) -> Recipe:
     return recipe
 
 
-def _alone(name: str, arms: list[Any], content: dict[str, Any]) -> Recipe:
+def _alone(name: str, arms: list[Any], content: Settings) -> Recipe:
     for arm in arms:
         _require_entries(f"an arm of the recipe {name}", arm, Arm)
     _require_entries(f"the recipe {name}", {"name": name, "arms": arms, **content}, Recipe)
@@ -164,6 +157,6 @@ def _require_entries(what: str, content: Any, kind: type[Arm] | type[Recipe]) ->
             raise InputError(f"There is no '{name}' in {what}; see docs/reproduce.md for the form.")
 
 
-def _as_tuples(content: dict[str, Any]) -> dict[str, Any]:
+def _as_tuples(content: Settings) -> Settings:
     lists = [key for key in ("datasets", "refresh", "also") if isinstance(content.get(key), list)]
-    return content | {key: tuple(content[key]) for key in lists}
+    return {**content, **{key: tuple(content[key]) for key in lists}}

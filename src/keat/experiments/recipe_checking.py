@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import replace
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from keat.errors import InputError, KeatError, unknown_name
 from keat.events.units import clock_of
-from keat.experiments.graph_job import GRAPH_LABEL
+from keat.experiments.job import FIT_OF_GRAPHS, GRAPH_LABEL, fit_of
+from keat.experiments.line import Settings
 from keat.experiments.published import published
-from keat.experiments.sources import source_with
-from keat.models.gearsage import GEARSAGE_CONFIGS
-from keat.models.registry import ARCHITECTURES, LINK_MODELS, NODE_MODELS, assemble
+from keat.experiments.sources import source_of
+from keat.models.gearsage import GEARSageConfig
+from keat.models.registry import (
+    GRAPH_ARCHITECTURES,
+    GRAPH_BASELINES,
+    LINK_MODELS,
+    NODE_MODELS,
+    TRAINED,
+    assemble,
+)
+from keat.runs.spec import configuration
+from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.fit import FitConfig
-from keat.training.gearsage import GEARSageFit
-from keat.training.graph_baselines import GRAPH_BASELINES
 
 if TYPE_CHECKING:
     from keat.experiments.recipe import Arm, Recipe
@@ -28,7 +36,6 @@ METRICS = {  # of each task a recipe can be of
     "node-property": ("ndcg@10",),
     GRAPH_LABEL: ("auc", "ap"),
 }
-TRAINED = {**{name: entry.config for name, entry in ARCHITECTURES.items()}, **GEARSAGE_CONFIGS}
 BEST_HEURISTIC = "best heuristic"  # on a dataset: by its validation split
 
 
@@ -45,7 +52,7 @@ def require_sound(recipe: Recipe) -> None:
 
 def _require_names(recipe: Recipe) -> None:
     if recipe.task not in METRICS:
-        raise unknown_name("task", recipe.task, METRICS)
+        raise unknown_name("task", str(recipe.task), METRICS)
     known = METRICS[recipe.task]
     _require_known(f"metric of {recipe.task}", [recipe.metric], known)
     theirs = [number.metric for number in published(recipe.name) if number.metric is not None]
@@ -59,7 +66,7 @@ def _require_names(recipe: Recipe) -> None:
     _require_known("dataset in sample", recipe.sample, recipe.datasets)
     _require_known("dataset in reading", recipe.reading, recipe.datasets)
     for reading in recipe.reading.values():
-        source_with("", reading)
+        source_of("", reading)
     numbers = {"seeds": [recipe.seeds], "refresh": recipe.refresh, "sample": recipe.sample.values()}
     _require_positive(numbers)
 
@@ -67,7 +74,7 @@ def _require_names(recipe: Recipe) -> None:
 def _require_arm(arm: Arm, recipe: Recipe) -> None:
     _require_types(arm, f" of the arm '{arm.label}'")
     if recipe.task == GRAPH_LABEL:
-        models: Iterable[str] = {**GEARSAGE_CONFIGS, **GRAPH_BASELINES}
+        models: Iterable[str] = {**GRAPH_ARCHITECTURES, **GRAPH_BASELINES}
     else:
         models = NODE_MODELS if recipe.task == "node-property" else LINK_MODELS
     _require_known(f"model of {recipe.task}", [arm.model], models)
@@ -75,34 +82,40 @@ def _require_arm(arm: Arm, recipe: Recipe) -> None:
     others = [other.label for other in recipe.arms]
     _require_known("arm to compare with", [arm.against] if arm.against else [], [*others, BEST_HEURISTIC])
     _require_positive({"sample": arm.sample.values()})
-    of_graph = recipe.task == GRAPH_LABEL
-    fitting = recipe.fit | arm.fit
-    _require_settings("[fit]", fitting, GEARSageFit if of_graph else FitConfig, {"seed"})
-    counts = ("epochs", "patience", "batch_size", "negatives", "validate_every")
-    _require_positive({name: [fitting[name]] for name in counts if name in fitting})
+    if not recipe.task.startswith("link-") and (recipe.sample or arm.sample):
+        raise InputError(f"Only link tasks are sampled; leave the sample of {recipe.task} out.")
+    _require_fit({**recipe.fit, **arm.fit}, recipe.task)
     if arm.model not in TRAINED:
         if arm.config:
             raise InputError(f"{arm.model} is a heuristic without settings, but '{arm.label}' has a config.")
         return
-    default = TRAINED[arm.model]
-    _require_settings(f"the config of '{arm.label}'", arm.config, type(default))
-    if not of_graph:
-        _require_built(arm, default)
+    _require_settings(f"the config of '{arm.label}'", arm.config, type(TRAINED[arm.model].config))
+    _require_built(arm)
 
 
-def _require_built(arm: Arm, default: Any) -> None:
+def _require_fit(fit: Settings, task: Kind) -> None:
+    """An epoch of a whole graph is one step, so there are fewer settings."""
+    hints = get_type_hints(FitConfig)
+    known = [name for name in hints if task != GRAPH_LABEL or name in FIT_OF_GRAPHS]
+    _require_settings("[fit]", fit, FitConfig, hints.keys() - known | {"seed"})
+    counts = ("epochs", "patience", "batch_size", "negatives", "validate_every")
+    _require_positive({name: [fit[name]] for name in counts if name in fit})
+    replace(fit_of(TaskSpec(kind=task)), **fit)  # which looks at the rest
+
+
+def _require_built(arm: Arm) -> None:
     """A model of this configuration can be made, if only for two nodes."""
-    settings = {field.name: getattr(default, field.name) for field in fields(default)} | arm.config
     try:
-        config = type(default)(**settings)
-        assemble(config, 2, 0, 1.0, clock_of("s", config.clock))
+        config = configuration(arm.model, **arm.config)
+        if not isinstance(config, GEARSageConfig):
+            assemble(config, 2, 0, 1.0, clock_of("s", config.clock))
     except KeatError:
         raise
     except Exception as error:  # whatever torch makes of sizes that make no sense
         raise InputError(f"No model can be made with the config of '{arm.label}' ({error}).") from error
 
 
-def _require_settings(where: str, given: Mapping[str, Any], kind: type, besides: Iterable[str] = ()) -> None:
+def _require_settings(where: str, given: Settings, kind: type, besides: Iterable[str] = ()) -> None:
     known = {name: hint for name, hint in get_type_hints(kind).items() if name not in besides}
     _require_known(f"setting in {where}", given, known)
     for name, value in given.items():
@@ -113,7 +126,7 @@ def _require_settings(where: str, given: Mapping[str, Any], kind: type, besides:
 def _require_types(checked: Any, of: str) -> None:
     for name, hint in get_type_hints(type(checked)).items():
         value = getattr(checked, name)
-        if name != "arms" and not fits(value, hint):
+        if name not in ("arms", "task") and not fits(value, hint):  # which are looked at by themselves
             raise InputError(f"'{name}'{of} cannot be {value!r}.")
 
 
@@ -140,7 +153,7 @@ def fits(value: Any, hint: Any) -> bool:
         return any(fits(value, part) for part in parts)
     if kind is Literal:
         return isinstance(value, str) and value in parts
-    if kind is dict:
+    if kind is Mapping:
         return isinstance(value, dict) and all(fits(part, parts[1]) for part in value.values())
     if kind is tuple:
         return isinstance(value, tuple) and all(fits(part, parts[0]) for part in value)

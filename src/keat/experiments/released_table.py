@@ -9,26 +9,28 @@ from typing import Any
 
 import torch
 
+from keat.datasets.loading import Dataset
 from keat.experiments.as_released import evaluate_as_released
 from keat.experiments.drawing import Drawing
 from keat.experiments.job import Job
+from keat.experiments.line import Line, Score
 from keat.experiments.recipe import Arm
-from keat.experiments.runner import line_of, refresh_of, task_of, trained_run
-from keat.experiments.sources import open_source
-from keat.experiments.tables import table_of
-from keat.report.figures import COLOURS, grid, saved
-from keat.report.plots import pyplot
+from keat.experiments.tables import Row, table_of
+from keat.experiments.work import Found, line_of, refresh_of, task_of, trained_run
+from keat.report.figures import COLOURS, grid
+from keat.report.made import Made, PlainRow
+from keat.report.plots import pyplot, save_picture
 from keat.tasks.link import LinkTask
 
 SUFFIX = "-released"  # of the names of such lines
 
 
-def draw_released(drawing: Drawing) -> dict[str, Any]:
+def draw_released(drawing: Drawing) -> Made:
     """A row for each arm and way to evaluate; the picture has the difference of every seed."""
     scored = {"sound": drawing.results, "as released": drawing.ask(run_released, SUFFIX)}
     plt = pyplot()
     figure, axes = grid(plt, len(drawing.datasets))
-    rows = []
+    rows: list[PlainRow] = []
     for place, data in zip(axes, drawing.datasets, strict=True):
         tables = {way: table_of(drawing.recipe, data, lines)["rows"] for way, lines in scored.items()}
         rows += [
@@ -46,38 +48,38 @@ def draw_released(drawing: Drawing) -> dict[str, Any]:
         _draw_gains(place, drawing.recipe.arms, tables)
         place.set_xlabel(f"difference in test {drawing.recipe.metric}, a dot a seed")
         place.set_title(data, loc="left", fontsize=11)
-    return {"rows": rows, **saved(figure, drawing.path)}
+    save_picture(figure, drawing.path)
+    return Made(rows, pictures=[drawing.path])
 
 
-def _draw_gains(place: Any, arms: Sequence[Arm], tables: Mapping[str, Sequence[dict[str, Any]]]) -> None:
+def _draw_gains(place: Any, arms: Sequence[Arm], tables: Mapping[str, Sequence[Row]]) -> None:
     """A line for each arm that is compared and way to evaluate, a dot a seed."""
     values = {(row["label"], way): row["values"] for way, rows in tables.items() for row in rows}
-    compared = [(arm, way) for arm in arms if arm.against is not None for way in tables]
+    compared = [(arm.label, arm.against, way) for arm in arms if arm.against is not None for way in tables]
     colours = dict(zip(tables, COLOURS, strict=False))
     beside = place.get_yaxis_transform()  # across the panel, whatever the differences are
-    for at, (arm, way) in enumerate(compared):
-        ours, theirs = values[arm.label, way], values[arm.against, way]
+    for at, (label, against, way) in enumerate(compared):
+        ours, theirs = values[label, way], values[against, way]
         gains = [ours[seed] - theirs[seed] for seed in ours.keys() & theirs.keys()]
         place.plot(gains, [-at] * len(gains), "o", color=colours[way])
-        place.text(0, -at + 0.18, f"{arm.label}, {way}", transform=beside, fontsize=8)
+        place.text(0, -at + 0.18, f"{label}, {way}", transform=beside, fontsize=8)
     place.axvline(0, color="0.4", linewidth=0.8)
     place.set_ylim(0.4 - len(compared), 0.6)
     place.set_yticks([])
     place.spines[["top", "right", "left"]].set_visible(False)
 
 
-def run_released(job: Job, key: str, scratch: str) -> dict[str, Any]:
+def run_released(job: Job, key: str, scratch: str) -> Line:
     """Work for the runner: validation, then test, from the state the released script starts from."""
     torch.set_num_threads(1)
     started = time.perf_counter()
-    data = open_source(job.source)
+    data = job.open()
+    assert isinstance(data, Dataset)
     folder = trained_run(job, data, Path(scratch))
     val, test = task_of(job, data, "val"), task_of(job, data, "test")
     assert isinstance(val, LinkTask)
     assert isinstance(test, LinkTask)
-    found = evaluate_as_released(folder, data, val, test)
-    metrics = {
-        "val": found["val as released"],
-        "test": {str(refresh_of(job, data)): found["test as released"]},
-    }
-    return line_of(job, key, metrics | {"events": len(data.stream)}, time.perf_counter() - started)
+    metrics = evaluate_as_released(folder, data, val, test)
+    tested = {str(refresh_of(job, data)): Score(metrics["test as released"])}
+    found = Found(len(data.stream), metrics["val as released"], tested)
+    return line_of(job, key, found, time.perf_counter() - started)

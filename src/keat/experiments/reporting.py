@@ -7,23 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
+from keat.datasets.loading import Dataset
 from keat.events import humanize
-from keat.experiments.graph_job import GraphJob
 from keat.experiments.job import Job
 from keat.experiments.recipe import Recipe
-from keat.experiments.runner import run_folder
-from keat.experiments.sources import open_source
-from keat.experiments.tables import Lines, arm_of, headline, shown, side_by_side
+from keat.experiments.tables import Lines, RecipeTable, headline, shown, side_by_side
+from keat.experiments.work import run_folder
 from keat.explain.examples import attention_section, explain_style
 from keat.models.tgn import TGNConfig
 from keat.report.charts import Dots, dot_chart, dot_key
 from keat.report.curves import curves_section
 from keat.report.drift import drift_section
-from keat.report.page import Report, Section, present, write_report
+from keat.report.made import Made
+from keat.report.page import Page, Report, Section, present, write_report
 from keat.report.tables import Table
-from keat.training.runs import configuration
+from keat.runs.epochs import read_history
+from keat.runs.explaining import subject_of
+from keat.runs.run_file import is_run
+from keat.runs.spec import RunSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,16 +33,16 @@ class Reproduced:
     """All that was found of a recipe: a table for each dataset, what was drawn, and the runs behind it."""
 
     recipe: Recipe
-    tables: Sequence[dict[str, Any]]
-    drawn: Mapping[str, Any]
+    tables: Sequence[RecipeTable]
+    drawn: Made
     results: Lines
     scratch: Path
 
 
-def recipe_report(found: Reproduced, path: Path, command: str = "") -> Path:
+def recipe_report(found: Reproduced, path: Path, command: str = "") -> Page:
     """A table or figure of trained runs, for every dataset at hand."""
     recipe, tables, results = found.recipe, found.tables, found.results
-    seconds = sum(line.get("seconds", 0) for _, line in results)
+    seconds = sum(line.seconds or 0 for _, line in results)
     report = Report(
         title=recipe.title,
         eyebrow=f"keat reproduce {recipe.name}" + (f" · {recipe.paper} in the paper" if recipe.paper else ""),
@@ -68,59 +70,53 @@ def _run_sections(found: Reproduced) -> list[Section | None]:
     """Curves, drift and attention of the first seed, as far as the runs are still in scratch."""
     recipe = found.recipe
     jobs = [job for job, _ in found.results if job.seed == 1 and not job.is_heuristic]
-    runs = {_name(recipe, job, len(found.tables)): (job, run_folder(job, found.scratch)) for job in jobs}
-    streams = {job.data: open_source(job.source) for job, _ in found.results if not isinstance(job, GraphJob)}
-    sections = [
-        curves_section({name: folder for name, (_, folder) in runs.items()}, recipe.metric),
-        drift_section(streams) if streams else None,
-    ]
+    data = {name: job.open() for name, job in {job.data: job for job, _ in found.results}.items()}
+    streams = {name: each for name, each in data.items() if isinstance(each, Dataset)}
+    folders = [run_folder(job, found.scratch, data[job.data]) for job in jobs]
+    runs = {_name(job, len(found.tables)): (job, folder) for job, folder in zip(jobs, folders, strict=True)}
+    histories = {name: read_history(folder) for name, (_, folder) in runs.items()}
     kernelized = (
-        attention_section(folder, streams[job.data], f"{name}, seed 1")
+        attention_section(subject_of(folder), streams[job.data], f"{name}, seed 1")
         for name, (job, folder) in runs.items()
-        if recipe.task == "link-ranking" and _attends_by_kernel(job) and (folder / "run.json").exists()
+        if recipe.task == "link-ranking" and _attends_by_kernel(job) and is_run(folder)
     )
-    return [*sections, next(kernelized, None)]
+    return [
+        curves_section(histories, recipe.metric),
+        drift_section(streams) if streams else None,
+        next(kernelized, None),
+    ]
 
 
 def _attends_by_kernel(job: Job) -> bool:
     """Whether it is a TGN whose attention an explanation can show, and which has a kernel."""
-    config = configuration(job.model, **job.config)
+    config = job.spec.config if isinstance(job.spec, RunSpec) else None
     return isinstance(config, TGNConfig) and config.kernel != "identity"
 
 
-def _name(recipe: Recipe, job: Job, datasets: int) -> str:
-    label = arm_of(recipe, job).label
-    return f"{label} on {job.data}" if datasets > 1 else label
+def _name(job: Job, datasets: int) -> str:
+    return f"{job.arm} on {job.data}" if datasets > 1 else job.arm
 
 
-def computed_report(
-    name: str, title: str, paper: str, result: Mapping[str, Any], path: Path, command: str = ""
-) -> Path:
+def computed_report(name: str, title: str, paper: str, made: Made, path: Path, command: str = "") -> Page:
     """A table or figure that needs no training."""
-    tables = tables_of(title, result)
+    tables = tables_of(title, made)
     report = Report(
         title=title,
         eyebrow=f"keat reproduce {name} · {paper} in the paper",
         facts="Computed when it was asked for; nothing was trained.",
         tiles=[(str(len(table.rows)), f"rows: {table.title}") for table in tables],
         story="",
-        sections=present(_figure_section(title, result)),
+        sections=present(_figure_section(title, made)),
         command=command,
     )
     return write_report(report, path)
 
 
-def tables_of(title: str, result: Mapping[str, Any]) -> list[Table]:
-    """Tables of a result in plain values: ``by_title``, or its ``rows``."""
-    found = result.get("by_title") or {title: result.get("rows")}
+def tables_of(title: str, made: Made) -> list[Table]:
+    """Its rows as people read them."""
     return [
-        Table(
-            name,
-            list(rows[0]),
-            [[_cell(value) for value in row.values()] for row in rows],
-            result.get("caption", ""),
-        )
-        for name, rows in found.items()
+        Table(name, list(rows[0]), [[_cell(value) for value in row.values()] for row in rows], made.caption)
+        for name, rows in made.tables(title).items()
         if rows
     ]
 
@@ -132,7 +128,7 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _table_section(table: dict[str, Any]) -> Section:
+def _table_section(table: RecipeTable) -> Section:
     seen = shown(table)
     rows = [
         Dots(row["label"], list(row["values"].values()), _numbers(row["beside"]), muted=row["heuristic"])
@@ -156,12 +152,11 @@ def _numbers(beside: Mapping[str, str]) -> list[float]:
     return [float(number.split()[0]) for column, number in beside.items() if "," not in column]
 
 
-def _figure_section(title: str, result: Mapping[str, Any]) -> Section | None:
-    pictures = result.get("pictures") or [picture for picture in [result.get("picture")] if picture]
-    tables = tables_of(title, result)
-    if not pictures and not tables:
+def _figure_section(title: str, made: Made) -> Section | None:
+    tables = tables_of(title, made)
+    if not made.pictures and not tables:
         return None
-    images = "\n".join(_embedded(Path(picture), title) for picture in pictures)
+    images = "\n".join(_embedded(picture, title) for picture in made.pictures)
     return Section(title, "", images, tables)
 
 
@@ -170,7 +165,7 @@ def _embedded(picture: Path, title: str) -> str:
     return f'<img class="picture" alt="{escape(title)}" src="data:image/png;base64,{content}">'
 
 
-def _verdict(tables: Sequence[dict[str, Any]]) -> str:
+def _verdict(tables: Sequence[RecipeTable]) -> str:
     """The comparisons of all tables in a sentence or two."""
     compared = [(table, row) for table in tables for row in table["rows"] if row["difference"]]
     if not compared:

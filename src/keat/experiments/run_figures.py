@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -12,11 +11,12 @@ from keat.experiments.drawing import Drawing
 from keat.experiments.hits_figure import draw_hits
 from keat.experiments.released_table import draw_released
 from keat.experiments.tables import table_of
-from keat.report.figures import COLOURS, grid, saved
-from keat.report.plots import pyplot
+from keat.report.figures import COLOURS, grid
+from keat.report.made import Made
+from keat.report.plots import pyplot, save_picture
 
 
-def draw_widths(drawing: Drawing) -> dict[str, Any]:
+def draw_widths(drawing: Drawing) -> Made:
     """The metric over the width of the kernel: every seed a dot, a line through the means."""
     plt = pyplot()
     figure, axes = grid(plt, len(drawing.datasets))
@@ -34,10 +34,11 @@ def draw_widths(drawing: Drawing) -> dict[str, Any]:
         place.set_title(data, loc="left", fontsize=11)
         place.legend(frameon=False, fontsize=8)
         place.spines[["top", "right"]].set_visible(False)
-    return saved(figure, drawing.path)
+    save_picture(figure, drawing.path)
+    return Made(pictures=[drawing.path])
 
 
-FIGURES: dict[str, Callable[[Drawing], dict[str, Any]]] = {
+FIGURES: dict[str, Callable[[Drawing], Made]] = {
     "figure-hits": draw_hits,
     "figure-width": draw_widths,
     "figure-blurring": draw_blurring,

@@ -3,23 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from keat.errors import InputError
 from keat.experiments.job import Job
+from keat.experiments.line import Line, Metrics
 from keat.experiments.published import Published, published
 from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe
 from keat.experiments.statistics import Difference, paired_difference, spread
 from keat.report.tables import Strong, Table
 
-Lines = Sequence[tuple[Job, dict[str, Any]]]
+Lines = Sequence[tuple[Job, Line]]
 
 
-def table_of(recipe: Recipe, data: str, results: Lines) -> dict[str, Any]:
+class Row(TypedDict):
+    """An arm that was run: numbers as text, but for the metric of every seed."""
+
+    label: str
+    sample: int | None
+    model: str
+    heuristic: bool
+    seeds: int
+    val: str
+    test: str
+    values: dict[int, float]
+    by_refresh: dict[str, str]
+    also: dict[str, str]
+    difference: str | None
+    clear: bool
+    beside: dict[str, str]
+
+
+class Other(TypedDict):
+    """What only others have."""
+
+    label: str
+    beside: dict[str, str]
+
+
+class RecipeTable(TypedDict):
+    """One dataset of a recipe, as it goes into JSON."""
+
+    recipe: str
+    title: str
+    about: str
+    data: str
+    metric: str
+    also: list[str]
+    refreshes: list[str]
+    rows: list[Row]
+    others: list[Other]
+
+
+def table_of(recipe: Recipe, data: str, results: Lines) -> RecipeTable:
     """One dataset as plain values: ``rows`` of the arms that were run, ``others`` that only others have."""
     mine = [(job, line) for job, line in results if job.data == data]
-    refreshes = [] if not mine else list(mine[0][1]["test"])
-    rows = [_row(recipe, arm, data, mine, refreshes) for arm in recipe.arms if lines_of(recipe, arm, mine)]
+    refreshes = [] if not mine else list(mine[0][1].test)
+    rows = [_row(recipe, arm, data, mine, refreshes) for arm in recipe.arms if lines_of(arm, mine)]
     labels = {row["label"] for row in rows}
     numbers = [number for number in published(recipe.name) if number.data == data]
     others = dict.fromkeys(number.row for number in numbers if number.row not in labels)
@@ -42,21 +82,22 @@ def metrics_beside(recipe: Recipe) -> list[str]:
     return [metric for metric in dict.fromkeys([*recipe.also, *theirs]) if metric != recipe.metric]
 
 
-def headline(table: Mapping[str, Any]) -> str:
+def headline(table: RecipeTable) -> str:
     """The number of the test split that is compared. Of several refreshes it is the first."""
     return _of_refresh(f"test {table['metric']}", table)
 
 
-def shown(table: Mapping[str, Any]) -> Table:
+def shown(table: RecipeTable) -> Table:
     """The table as people read it. A difference stands out where its interval excludes zero. Where the
     state was refreshed in several ways, the metric has a column for each, and all else is of the first."""
     metric, also = table["metric"], table["also"]
     others_too = table["refreshes"][1:]
     rows, others = table["rows"], table["others"]
-    beside = list(dict.fromkeys(column for row in (*rows, *others) for column in row["beside"]))
+    theirs = [*(row["beside"] for row in rows), *(other["beside"] for other in others)]
+    beside = list(dict.fromkeys(column for numbers in theirs for column in numbers))
     columns = ["model", "seeds", f"val {metric}", headline(table)]
     columns += [f"test {metric}, refresh {refresh}" for refresh in others_too]
-    columns += [_heading(other, table) for other in also]
+    columns += [_heading(name, table) for name in also]
     paired = any(row["difference"] for row in rows)
     columns += [_of_refresh("difference in test, paired", table)] if paired else []
     samples = {row["sample"] for row in rows}
@@ -71,14 +112,14 @@ def shown(table: Mapping[str, Any]) -> Table:
         cells += row["also"].values()
         cells += [Strong(difference) if row["clear"] else difference] if paired else []
         body.append([*cells, *(row["beside"].get(column, "") for column in beside)])
-    for row in others:
+    for other in others:
         nothing = [""] * (len(columns) - 1)
-        body.append([row["label"], *nothing, *(row["beside"].get(column, "") for column in beside)])
+        body.append([other["label"], *nothing, *(other["beside"].get(column, "") for column in beside)])
     title = f"{table['title']}: {table['data']}" + (f", {of_all:,} positives" if of_all else "")
     return Table(title, [*columns, *beside], body, table["about"])
 
 
-def side_by_side(tables: Sequence[Mapping[str, Any]]) -> list[Table]:
+def side_by_side(tables: Sequence[RecipeTable]) -> list[Table]:
     """Models by datasets, test split, where there is more than one dataset: the tables at a glance."""
     if len(tables) < 2:
         return []
@@ -89,39 +130,39 @@ def side_by_side(tables: Sequence[Mapping[str, Any]]) -> list[Table]:
     return [Table(title, ["model", *found], body)]
 
 
-def markdown(table: Mapping[str, Any]) -> str:
+def markdown(table: RecipeTable) -> str:
     return shown(table).markdown()
 
 
-def _heading(metric: str, table: Mapping[str, Any]) -> str:
+def _heading(metric: str, table: RecipeTable) -> str:
     return metric if metric == "loss" else _of_refresh(f"test {metric}", table)
 
 
-def _of_refresh(heading: str, table: Mapping[str, Any]) -> str:
+def _of_refresh(heading: str, table: RecipeTable) -> str:
     first, *others = table["refreshes"] or [""]
     return f"{heading}, refresh {first}" if others else heading
 
 
-def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequence[str]) -> dict[str, Any]:
-    lines = lines_of(recipe, arm, results)
+def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequence[str]) -> Row:
+    lines = lines_of(arm, results)
     other = _compared_with(recipe, arm, results)
     difference = _difference(recipe, arm, other, results) if other else None
     values = {seed: _test(line, recipe.metric) for seed, line in lines.items()}
     return {
         "label": arm.label,
-        "sample": next(iter(lines.values())).get("sample"),
+        "sample": next(iter(lines.values())).sample,
         "model": arm.model,
         "heuristic": arm.is_heuristic,
         "seeds": len(lines),
-        "val": str(spread([_metric(line, line["val"], recipe.metric) for line in lines.values()])),
+        "val": str(spread([_metric(line, line.val, recipe.metric) for line in lines.values()])),
         "test": str(spread(list(values.values()))),
         "values": values,
         "by_refresh": {
             refresh: str(
-                spread([_metric(line, line["test"][refresh], recipe.metric) for line in lines.values()])
+                spread([_metric(line, line.tested(refresh), recipe.metric) for line in lines.values()])
             )
             for refresh in refreshes
-            if all(refresh in line["test"] for line in lines.values())
+            if all(refresh in line.test for line in lines.values())
         },
         "also": {metric: _spread_of(metric, lines) for metric in metrics_beside(recipe)},
         "difference": None if other is None or difference is None else f"{difference} vs {other.label}",
@@ -130,10 +171,10 @@ def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequenc
     }
 
 
-def _spread_of(metric: str, lines: Mapping[int, dict[str, Any]]) -> str:
+def _spread_of(metric: str, lines: Mapping[int, Line]) -> str:
     """Empty where a line lacks it: heuristics have no loss."""
     if metric == "loss":
-        found = [line["loss"] for line in lines.values() if "loss" in line]
+        found = [line.loss for line in lines.values() if line.loss is not None]
         return str(spread(found)) if found else ""
     return str(spread([_test(line, metric) for line in lines.values()]))
 
@@ -163,17 +204,17 @@ def _compared_with(recipe: Recipe, arm: Arm, results: Lines) -> Arm | None:
     if arm.against != BEST_HEURISTIC:
         return next((other for other in recipe.arms if other.label == arm.against), None)
     heuristics = [
-        (_metric(line, line["val"], recipe.metric), other.label, other)
+        (_metric(line, line.val, recipe.metric), other.label, other)
         for other in recipe.arms
         if other.is_heuristic
-        for line in lines_of(recipe, other, results).values()
+        for line in lines_of(other, results).values()
     ]
     return max(heuristics)[-1] if heuristics else None
 
 
 def _difference(recipe: Recipe, arm: Arm, other: Arm, results: Lines) -> Difference | None:
     ours, theirs = (
-        {seed: _test(line, recipe.metric) for seed, line in lines_of(recipe, which, results).items()}
+        {seed: _test(line, recipe.metric) for seed, line in lines_of(which, results).items()}
         for which in (arm, other)
     )
     if other.is_heuristic:  # has no seed: its one result stands beside each of ours
@@ -181,25 +222,16 @@ def _difference(recipe: Recipe, arm: Arm, other: Arm, results: Lines) -> Differe
     return paired_difference(ours, theirs)
 
 
-def lines_of(recipe: Recipe, arm: Arm, results: Lines) -> dict[int, dict[str, Any]]:
+def lines_of(arm: Arm, results: Lines) -> dict[int, Line]:
     """Lines of an arm by seed."""
-    return {job.seed: line for job, line in results if _is_of(recipe, arm, job)}
+    return {job.seed: line for job, line in results if job.arm == arm.label}
 
 
-def arm_of(recipe: Recipe, job: Job) -> Arm:
-    """The arm a job is a run of."""
-    return next(arm for arm in recipe.arms if _is_of(recipe, arm, job))
+def _test(line: Line, metric: str) -> float:
+    return _metric(line, line.tested(), metric)
 
 
-def _is_of(recipe: Recipe, arm: Arm, job: Job) -> bool:
-    return (job.model, job.config, job.fit) == (arm.model, arm.config, recipe.fit | arm.fit)
-
-
-def _test(line: dict[str, Any], metric: str) -> float:
-    return _metric(line, next(iter(line["test"].values())), metric)
-
-
-def _metric(line: dict[str, Any], metrics: Mapping[str, float], metric: str) -> float:
+def _metric(line: Line, metrics: Metrics, metric: str) -> float:
     if metric not in metrics:
-        raise InputError(f"The line {line['key']} of the ledger has no {metric}; delete it and run it again.")
+        raise InputError(f"The line {line.key} of the ledger has no {metric}; delete it and run it again.")
     return float(metrics[metric])

@@ -34,16 +34,20 @@ class Asker(Playback[LearnedLinkModel]):
     """Explains pairs and events with the model of a run: with a dataset, in the state that evaluation has;
     without, as of everything the run has seen."""
 
-    def __init__(self, subject: Subject, data: Dataset | None = None) -> None:
+    def __init__(
+        self, subject: Subject, data: Dataset | None = None, tested: LinkRanking | None = None
+    ) -> None:
+        """``tested`` is the ranking of the test split of the dataset, where it was made already."""
         subject.require_explainable()
         super().__init__(subject, data)
         self.subject = subject
+        self._rankings: dict[str, LinkRanking] = {} if tested is None else {"test": tested}
 
     def pair(self, source: str | int, destination: str | int, t: int | None, older: int) -> Scored:
         """A pair at a time, by default right after the last event of the dataset, or that was seen."""
-        src, dst = self.ends(source, destination)
+        src, dst = self.index(source, "src"), self.index(destination, "dst")
         t, position = self.before(t)
-        names = replace(self.names_of((src, source), (dst, destination)), observed=position)
+        names = replace(self.names, observed=position)
         return self._explain(src, dst, t, older, self._rank_among_known(src, dst, t), names)
 
     @property
@@ -57,12 +61,12 @@ class Asker(Playback[LearnedLinkModel]):
 
     def worst(self, number: int, split: Literal["val", "test"], older: int) -> Iterator[Scored]:
         """The events of a split that were ranked worst, worst first."""
-        data, task = self.require_data(), self._ranking(split)
+        data, task = self.require_data(), self.ranking(split)
         known = split == "test" and self.trained_on_this
         play = continue_evaluation if known else evaluate
         ranks = play(self.subject.validated(), task, refresh=self.refresh).outcomes
         order = torch.argsort(ranks, descending=True, stable=True)[:number]
-        rows = (order + data.part(split).offset).tolist()
+        rows = (task.asked[order.cpu().numpy()] + data.part(split).offset).tolist()
         found = dict(zip(sorted(rows), self._events(sorted(rows), older), strict=True))
         yield from (found[row] for row in rows)
 
@@ -71,7 +75,7 @@ class Asker(Playback[LearnedLinkModel]):
         data = self.require_data()
         split = split_of(data, rows[0])
         offset, starts = data.part(split).offset, self.starts(rows)
-        task = None if split == "train" else self._ranking(split)
+        task = None if split == "train" else self.ranking(split)
         for row, start, _ in zip(rows, starts, self.states(data, starts), strict=True):
             stream = data.stream
             src, dst, t = int(stream.src[row]), int(stream.dst[row]), int(stream.t[row])
@@ -110,7 +114,10 @@ class Asker(Playback[LearnedLinkModel]):
         scores = self.model.score(Queries(np.array([src], dtype=np.int32), np.array([t]), candidates))
         return float(rank_of(scores[:, 0], scores[:, 1:])[0]), len(candidates)
 
-    def _ranking(self, split: Literal["val", "test"]) -> LinkRanking:
-        task = make_task(self.require_data(), split, kind="link-ranking")
-        assert isinstance(task, LinkRanking)
-        return task
+    def ranking(self, split: Literal["val", "test"]) -> LinkRanking:
+        """Of all events of a split of the dataset."""
+        if split not in self._rankings:
+            task = make_task(self.require_data(), split, kind="link-ranking")
+            assert isinstance(task, LinkRanking)
+            self._rankings[split] = task
+        return self._rankings[split]

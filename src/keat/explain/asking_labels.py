@@ -63,14 +63,28 @@ class LabelAsker(Playback[EventHead]):
                 f"{self.subject.where} reads features of an event ({known}); give them, or explain an event "
                 "of a dataset by its number."
             )
-        src, dst = self.ends(source, destination)
+        src, dst = self._ends(source, destination)
         t, position = self.before(t)
-        said = np.zeros(0, np.float32) if features is None else features
+        numbers = np.zeros(0, np.float32) if features is None else features
         queries = EventQueries(
-            np.array([src], np.int32), np.array([t]), np.array([dst], np.int32), said[None]
+            np.array([src], np.int32), np.array([t]), np.array([dst], np.int32), numbers[None]
         )
-        names = self.names_of((src, source), (dst, destination))
-        return self._explain(queries, replace(names, observed=position), row=None)
+        strangers = {
+            node: said for node, said in ((src, source), (dst, destination)) if node >= len(self.ids)
+        }
+        label = self.names.label
+        names = replace(
+            self.names,
+            label=lambda node: strangers[node] if node in strangers else label(node),
+            observed=position,
+        )
+        return self._explain(queries, names, row=None)
+
+    def _ends(self, source: str | int, destination: str | int) -> tuple[int, int]:
+        """Nodes of what the user typed. Two strangers are two nodes: each by itself would have the first
+        number beyond all."""
+        src, dst = self.index(source, "src"), self.index(destination, "dst")
+        return src, dst + (dst == src >= len(self.ids) and source != destination)
 
     def event(self, row: int) -> EventExplanation:
         """An event of the dataset, as evaluation would score it."""

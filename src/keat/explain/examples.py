@@ -21,17 +21,19 @@ from keat.explain.subject import Subject
 from keat.explain.wording import moment, signed, three_days
 from keat.report.page import Section
 from keat.tasks.link import LinkRanking
-from keat.tasks.making import make_task
 from keat.tasks.script import TGB_BATCH
 
 TITLE = "What it looked at"
 
 
-def attention_section(subject: Subject, data: Dataset, name: str) -> Section:
+def attention_section(
+    subject: Subject, data: Dataset, name: str, tested: LinkRanking | None = None
+) -> Section:
     """Of the first block of the test split, the event ranked best and the one ranked worst among those whose
-    source has a past. A model that nothing can be read of has a sentence instead."""
+    source has a past. A model that nothing can be read of has a sentence instead. ``tested`` is the ranking
+    of the test split, where it was made already."""
     try:
-        asker = Asker(subject, data)
+        asker = Asker(subject, data, tested)
     except InputError as error:
         return Section(TITLE, str(error))
     rows = _best_and_worst(asker, data)
@@ -52,8 +54,7 @@ def explain_style() -> str:
 
 
 def _best_and_worst(asker: Asker, data: Dataset) -> Sequence[int]:
-    task = make_task(data, "test", kind="link-ranking")
-    assert isinstance(task, LinkRanking)
+    task = asker.ranking("test")
     events = data.test[:TGB_BATCH]
     next(asker.states(data, [data.test.offset]))
     places = np.arange(len(events))

@@ -61,18 +61,6 @@ class Playback(ABC, Generic[Model]):
         """Dense id of what the user typed; a number typed on the command line arrives as text."""
         return int(self.ids.index_written([node], side=side)[0])
 
-    def ends(self, source: str | int, destination: str | int) -> tuple[int, int]:
-        """The same of both ends. Two strangers are two nodes: each by itself would have the first number
-        beyond all."""
-        src, dst = self.index(source, "src"), self.index(destination, "dst")
-        return src, dst + (dst == src >= len(self.ids) and source != destination)
-
-    def names_of(self, *written: tuple[int, str | int]) -> Names:
-        """The names, with those of strangers as they were written."""
-        strangers = {node: label for node, label in written if node >= len(self.ids)}
-        known = self.names.label
-        return replace(self.names, label=lambda node: strangers[node] if node in strangers else known(node))
-
     def before(self, t: int | None) -> tuple[int, int | None]:
         """Bring the model to having seen all that is strictly earlier than a time, by default right after the
         last event; the time, and how many events of the dataset that are."""

@@ -1,4 +1,4 @@
-"""How training went, from the lines that runs keep."""
+"""How training went, from the reports of its epochs."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from keat.analysis.moments import exponential_ratio, moment_ratios
 from keat.analysis.spectral import Of, spectral_entropies
 from keat.datasets.loading import Dataset
 from keat.kernels import create_kernel
+from keat.report.made import Made
 from keat.report.plots import BLUE, DASHES, GREEN, ORANGE, gap_curves, pyplot, save_picture
 
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
@@ -20,7 +21,7 @@ RATES = (0.5, 1.0, 2.0)
 ORDERS = range(11)
 
 
-def kernel_shapes(path: Path) -> dict[str, Any]:
+def kernel_shapes(path: Path) -> Made:
     """ψ over age in multiples of σ, for the kernels that have a shape before training."""
     plt = pyplot()
     ages = np.linspace(0, 5, 201)
@@ -33,10 +34,11 @@ def kernel_shapes(path: Path) -> dict[str, Any]:
         axes.plot(ages, np.broadcast_to(psi, ages.shape), color=colour, linestyle=style, label=label)
     axes.set(xlabel="age Δt / σ", ylabel="ψ(Δt)", ylim=(0, 1.05))
     axes.legend(frameon=False)
-    return saved(figure, path)
+    save_picture(figure, path)
+    return Made(pictures=[path])
 
 
-def moment_decay(path: Path) -> dict[str, Any]:
+def moment_decay(path: Path) -> Made:
     """R_n = E[ψ tⁿ]/E[tⁿ] for t ~ Exp(1), ψ = e^{-at}: by quadrature, and (1 + a)^-(n+1)."""
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(6, 3.6), layout="constrained")
@@ -49,20 +51,22 @@ def moment_decay(path: Path) -> dict[str, Any]:
         rows += [{"a": rate, "n": n, "R_n": float(found[n]), "closed form": float(closed[n])} for n in ORDERS]
     axes.set(xlabel="order n", ylabel="R_n")
     axes.legend(frameon=False)
-    return {"rows": rows, **saved(figure, path)}
+    save_picture(figure, path)
+    return Made(rows, pictures=[path])
 
 
-def gap_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str, Any]:
+def gap_densities(datasets: Mapping[str, Dataset], path: Path) -> Made:
     """p(Δt) of every split of every dataset."""
     plt = pyplot()
     figure, axes = grid(plt, len(datasets))
     for place, (name, data) in zip(axes, datasets.items(), strict=True):
         gap_curves(place, data)
         place.set_title(name, loc="left", fontsize=11)
-    return saved(figure, path)
+    save_picture(figure, path)
+    return Made(pictures=[path])
 
 
-def spectral_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str, Any]:
+def spectral_densities(datasets: Mapping[str, Dataset], path: Path) -> Made:
     """Density of the nodes' spectral entropies: of timestamps, as in the paper, and of counts. A row a
     dataset, each as high as the others: one narrow density would flatten all."""
     plt = pyplot()
@@ -87,7 +91,8 @@ def spectral_densities(datasets: Mapping[str, Dataset], path: Path) -> dict[str,
         place.set_yticks([-line for line in range(len(found))], list(found))
         place.spines[["top", "right", "left"]].set_visible(False)
         place.tick_params(axis="y", length=0)
-    return {"rows": rows, **saved(figure, path)}
+    save_picture(figure, path)
+    return Made(rows, pictures=[path])
 
 
 def grid(plt: Any, number: int, columns: int = 3) -> tuple[Any, list[Any]]:
@@ -100,9 +105,3 @@ def grid(plt: Any, number: int, columns: int = 3) -> tuple[Any, list[Any]]:
     for spare in axes.flat[number:]:
         spare.set_axis_off()
     return figure, list(axes.flat[:number])
-
-
-def saved(figure: Any, path: Path) -> dict[str, Any]:
-    """Write the figure and say where it is."""
-    save_picture(figure, path)
-    return {"picture": str(path)}

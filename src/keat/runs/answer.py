@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -11,11 +12,12 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
-from keat.disk import new_file
+from keat.disk import new_file, require_place
 from keat.errors import InputError, MissingExtraError
 
 SHOWN = 20  # rows in a notebook
-FILES = (".csv", ".parquet")
+TABLES = (".csv", ".parquet")  # names of files end in one of these
+LISTS = (".parquet",)  # of a table with lists in it, such as embeddings
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,9 +59,10 @@ class Answer:
 
     def write(self, file: str | Path) -> Path:
         """To a CSV or Parquet file, by its name."""
-        path = require_table_file(Path(file))
+        nested = any(pa.types.is_nested(column.type) for column in self.table.schema)
+        path = require_table_file(Path(file), LISTS if nested else TABLES)
         with new_file(path) as part:
-            if path.suffix == ".parquet":
+            if path.suffix.lower() == ".parquet":
                 pq.write_table(self.table, part)
             else:
                 pc.write_csv(self.table, part)
@@ -69,29 +72,43 @@ class Answer:
         return self.table.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
-        return f"{self.about}\n{self.table.slice(0, SHOWN).to_string(preview_cols=10)}"
+        rows = [[_cell(value) for value in row.values()] for row in self._shown()]
+        widths = [max(map(len, column)) for column in zip(self.column_names, *rows, strict=True)]
+        lines = [
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            for row in (self.column_names, *rows)
+        ]
+        return "\n".join([*lines, self._about()])
+
+    def _shown(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.table.slice(0, SHOWN).to_pylist()
+        return rows
+
+    def _about(self) -> str:
+        more = len(self) - SHOWN
+        return f"{self.about} {more:,} more rows." if more > 0 else self.about
 
     def _repr_html_(self) -> str:
-        rows = self.table.slice(0, SHOWN).to_pylist()
         head = "".join(f"<th>{escape(name)}</th>" for name in self.column_names)
         body = "".join(
             "<tr>" + "".join(f"<td>{escape(_cell(value))}</td>" for value in row.values()) + "</tr>"
-            for row in rows
+            for row in self._shown()
         )
-        more = len(self) - len(rows)
-        about = self.about + (f" {more:,} more rows." if more > 0 else "")
         return (
             f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-            f"<p><small>{escape(about)}</small></p>"
+            f"<p><small>{escape(self._about())}</small></p>"
         )
 
 
-def require_table_file(path: Path) -> Path:
-    """A name a table can be written to."""
-    if path.suffix not in FILES:
-        raise InputError(f"A table is not written as {path.name}; let its name end in {' or '.join(FILES)}.")
+def require_table_file(path: Path, kinds: Sequence[str] = TABLES) -> Path:
+    """A place and a name that a table can be written to, as far as can be told before."""
+    require_place(path)
+    if path.suffix.lower() not in kinds:
+        raise InputError(f"A table is not written as {path.name}; let its name end in {' or '.join(kinds)}.")
     return path
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, list):  # an embedding
+        return f"{len(value)} numbers"
     return f"{value:.4f}" if isinstance(value, float) else str(value)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ class Answers:
             "source": np.repeat(np.array(sources, dtype=object), top).tolist(),
             "destination": [self.names.label(node) for node in best.tolist()],
             "rank": np.tile(np.arange(1, top + 1), len(sources)),
-            "score": _finite(np.concatenate(scores).ravel()),
+            "score": finite(np.concatenate(scores).ravel()),
         }
         if self.calibration is not None:
             shares = isinstance(self.calibration, Temperature)
@@ -100,8 +101,7 @@ class Answers:
             return self._score_events(self.model, pairs, at)
         model = self._link_model()
         source, destination, times = read_pairs(pairs, self.reading)
-        now = self.moment(at)
-        t = np.array([now if time is None else self.moment(time) for time in times], dtype=np.int64)
+        t = self._moments(times, at, pairs)
         src, dst = self.names.ends_written(source, destination)
         scores = [
             model.score(Queries(src[part], t[part], dst[part][:, None]))[:, 0] for part in _parts(len(src))
@@ -112,8 +112,7 @@ class Answers:
         """Events with their features, read as those of training were."""
         if model.feature_dim == 0:
             source, destination, times = read_pairs(events, self.reading)
-            now = self.moment(at)
-            t = np.array([now if time is None else self.moment(time) for time in times], dtype=np.int64)
+            t = self._moments(times, at, events)
             src, dst = self.names.ends_written(source, destination)
             features = np.zeros((len(src), 0), dtype=np.float32)
             ends = self._labels(src, source), self._labels(dst, destination)
@@ -122,13 +121,28 @@ class Answers:
             names, stream = self.present.translated(stream)
             src, dst, t, features = stream.src, stream.dst, stream.t, stream.features
             if (t < self.present.last_time).any():
-                self.moment(int(t.min()))  # the past is refused
+                self._moments(
+                    np.minimum(t, self.present.last_time).tolist(), at, events
+                )  # the past is refused
             ends = [names.label(node) for node in src.tolist()], [names.label(node) for node in dst.tolist()]
         scores = [
             model.score(EventQueries(src[part], t[part], dst[part], features[part]))[:, 0]
             for part in _parts(len(src))
         ]
         return self._scored(ends[0], ends[1], t, torch.cat(scores))
+
+    def _moments(self, times: Sequence[Any], at: Any, source: Any) -> npt.NDArray[np.int64]:
+        """Times of rows; those that have none are asked ``at`` a time. What is wrong is said with its row."""
+        found = np.full(len(times), self.moment(at), dtype=np.int64)
+        for row, time in enumerate(times):
+            if time is None:
+                continue
+            try:
+                found[row] = self.moment(time)
+            except InputError as error:
+                where = f"{source}, data row" if isinstance(source, str | Path) else "Row"
+                raise InputError(f"{where} {row + 1}: {error}") from error
+        return found
 
     def _scored(
         self,
@@ -137,7 +151,7 @@ class Answers:
         t: npt.NDArray[np.int64],
         scores: torch.Tensor,
     ) -> Answer:
-        found = _finite(scores.detach().double().cpu().numpy())
+        found = finite(scores.detach().double().cpu().numpy())
         columns = {
             "source": source,
             "destination": destination,
@@ -205,7 +219,7 @@ def _parts(total: int, size: int = AT_ONCE) -> Iterator[slice]:
     return (slice(start, start + size) for start in range(0, total, size))
 
 
-def _finite(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def finite(scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """A score that is no number is said, not handed on."""
     bad = ~np.isfinite(scores)
     if bad.any():

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from keat.calibration.temperature import Temperature
 from keat.datasets.loading import SIMULATED, Dataset
@@ -23,6 +24,7 @@ from keat.explain.wording import three_days
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import EventHead, NodeHead
 from keat.runs.event_features import columns_of, encoded_features, is_simulated
+from keat.runs.node_names import NodeNames
 from keat.runs.run import Run, open_kept
 from keat.runs.spec import Progress
 
@@ -75,6 +77,24 @@ def data_for(run: Run, name: str, given: Reading, progress: Progress | None = No
     return replace(source, name=name, reading=reading).open(run.spec.task, progress)
 
 
+@dataclass(frozen=True, slots=True)
+class _KnownNodes:
+    """What the nodes of a run are called. Of a stranger there is nothing to explain: a slip of the pen."""
+
+    names: NodeNames
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def label(self, node: int, /) -> str | int:
+        return self.names.label(node)
+
+    def index_written(
+        self, labels: Sequence[str | int], *, side: Literal["src", "dst"]
+    ) -> npt.NDArray[np.int32]:
+        return self.names.known_written(labels, side=side)
+
+
 def subject_of(folder: Path) -> Subject:
     """Of the run in a folder."""
     return subject_of_run(open_kept(folder))
@@ -88,7 +108,8 @@ def subject_of_run(run: Run) -> Subject:
         return _link_model(run.validated_model())
 
     run.present.catch_up()
-    return Subject(**_about(run), validated=validated, present=_link_model(run.model))
+    names = _KnownNodes(run.names)
+    return Subject(**_about(run), names=names, validated=validated, present=_link_model(run.model))
 
 
 def label_subject_of(run: Run, model: EventHead) -> LabelSubject:
@@ -103,6 +124,7 @@ def label_subject_of(run: Run, model: EventHead) -> LabelSubject:
     source = run.spec.source
     return LabelSubject(
         **_about(run),
+        names=run.names,  # a card that was never seen is one of the things to explain
         validated=validated,
         present=model,
         label="fraud" if is_simulated(source) else source.reading.label,
@@ -121,7 +143,6 @@ def _about(run: Run) -> dict[str, Any]:
         "unit": facts.unit,
         "feature_dim": facts.feature_dim,
         "data": facts.data,
-        "names": run.names,
     }
 
 
@@ -144,14 +165,16 @@ def _link_model(model: TrainedModel) -> LearnedLinkModel:
 def _require_links(run: Run) -> None:
     _require_explained(run)
     if isinstance(run.model, NodeHead):
-        raise InputError(f"{run.folder} labels events; this is asked of runs that score links.")
+        raise InputError(
+            f"{run.folder} labels events, and can be asked for their scores; this is for runs that score links."
+        )
 
 
 def _require_explained(run: Run) -> None:
     if run.spec.is_of_graph:
-        what = "labels the nodes of a whole graph"
+        what = "labels the nodes of a whole graph, and can be asked for the most suspect of them"
     elif run.spec.task.kind == "node-property":
-        what = "tells how a node will divide its next period"
+        what = "tells how a node will divide its next period, and can be asked for such shares"
     else:
         return
     raise InputError(

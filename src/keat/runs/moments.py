@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
+from numbers import Integral
 from typing import Any
 
 import pyarrow as pa
@@ -11,13 +12,15 @@ from keat.errors import InputError
 from keat.events import TimeUnit
 from keat.events.units import LENGTHS
 
+EXACT = 1 << 53  # up to here a float holds every whole number
 EARLIEST = 10**8  # seconds; a stream that is later than March 1973 counts from 1970
+LATEST = 253_402_300_800  # the year 10000, which Python's dates do not reach
 ARROW_UNITS = ("s", "ms", "us", "ns")
 
 
 def is_calendar(t: int, unit: TimeUnit) -> bool:
     """Whether a time is likely one of the calendar, and not a count from some beginning."""
-    return unit != "year" and t * LENGTHS[unit] >= EARLIEST
+    return unit != "year" and EARLIEST <= t * LENGTHS[unit] < LATEST
 
 
 def spoken(t: int, unit: TimeUnit) -> str:
@@ -35,7 +38,9 @@ def parsed(when: Any, unit: TimeUnit) -> int:
     Without a time zone it is taken as UTC, as in the files that are read."""
     if isinstance(when, bool):
         raise _unreadable(when)
-    if isinstance(when, int) or (isinstance(when, str) and when.strip().lstrip("-").isdecimal()):
+    if isinstance(when, float) and when.is_integer() and abs(when) < EXACT:  # of a column with fractions
+        when = int(when)
+    if isinstance(when, Integral) or (isinstance(when, str) and when.strip().lstrip("-").isdecimal()):
         return _in_range(int(when))
     if isinstance(when, str):
         try:

@@ -43,6 +43,11 @@ class NodeNames:
         value: str | int = self.labels[int(node)].as_py()
         return value
 
+    def known_written(self, labels: Sequence[str | int], *, side: Side) -> Dense:
+        """Nodes of labels as they are written; a stranger is an error."""
+        nodes, known = self._of_side(side)
+        return nodes[known.index_written(labels)]
+
     def find(self, labels: Sequence[str | int] | pa.Array, side: Side) -> Dense:
         """Nodes of labels, as they are written or as they are kept; a stranger has -1."""
         nodes, known = self._of_side(side)

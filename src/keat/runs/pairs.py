@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from keat.errors import InputError
 from keat.events import Reading
+from keat.events.columns import Column
 from keat.events.files import open_file, open_frame
 from keat.events.roles import USUAL_NAMES
 
@@ -41,11 +42,10 @@ def read_pairs(source: Any, reading: Reading) -> tuple[list[Any], list[Any], lis
     columns = []
     for role in ROLES:
         name = roles[role]
-        column = [None] * table.num_rows if name is None else _plain(table[name])
-        if name is not None and None in column:
-            raise InputError(
-                f"{opened.where}, data row {column.index(None) + 1}: '{name}' is missing; fill it in."
-            )
+        column = [None] * table.num_rows if name is None else _plain(opened.where, name, table[name])
+        empty = [row for row, value in enumerate(column, start=1) if value is None or not str(value).strip()]
+        if name is not None and empty:
+            raise InputError(f"{opened.where}, data row {empty[0]}: '{name}' is missing; fill it in.")
         columns.append(column)
     return columns[0], columns[1], columns[2]
 
@@ -56,6 +56,9 @@ def _column(names: list[str], given: str | None, usual: tuple[str, ...]) -> str 
     return next((name for wanted in usual for name in names if name.lower() == wanted), None)
 
 
-def _plain(column: pa.ChunkedArray) -> list[Any]:
-    values = column.to_pylist()
-    return [value.decode(errors="replace") if isinstance(value, bytes) else value for value in values]
+def _plain(where: str, name: str, data: pa.ChunkedArray) -> list[Any]:
+    column = Column(where, name, data)
+    if pa.types.is_binary(column.type):  # which is how text is read
+        column = column.from_bytes()
+    values: list[Any] = column.data.to_pylist()
+    return values

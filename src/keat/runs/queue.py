@@ -17,9 +17,16 @@ from keat.tasks.node_label import NodeLabel
 from keat.training.evaluate import Evaluation
 
 
+def require_scores(task: SomeTask) -> None:
+    """Whether a task makes something of each event."""
+    if not isinstance(task, GraphLabel | LinkRanking | NodeLabel):
+        raise InputError(f"The events of {task.kind} have no score each; use a ranking or labels.")
+
+
 def scored_events(task: SomeTask, data: Data, found: Evaluation) -> Answer:
     """Of a ranking the rank of what happened, worst first: what surprised the model. Of labels the score, the
     highest first, with the label that was given."""
+    require_scores(task)
     outcomes = found.outcomes.double().cpu().numpy()
     if isinstance(task, GraphLabel):
         order = np.argsort(-outcomes, kind="stable")
@@ -33,11 +40,10 @@ def scored_events(task: SomeTask, data: Data, found: Evaluation) -> Answer:
     if isinstance(task, NodeLabel):
         order = np.argsort(-outcomes, kind="stable")
         rows, told = task.asked[order], {"score": outcomes[order], "label": task.truth[order].astype(int)}
-    elif isinstance(task, LinkRanking):
+    else:
+        assert isinstance(task, LinkRanking)
         order = np.argsort(-outcomes, kind="stable")
         rows, told = task.asked[order], {"rank": outcomes[order]}
-    else:
-        raise InputError(f"The events of {task.kind} have no score each; use a ranking or labels.")
     events = task.positives if isinstance(task, LinkRanking) else task.events
     ids = data.stream.ids
     return Answer(

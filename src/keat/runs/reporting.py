@@ -28,6 +28,7 @@ from keat.runs.run import Run
 from keat.runs.spec import RunSpec
 from keat.runs.testing import Tested
 from keat.tasks.graph_label import PARTS, labelled_nodes
+from keat.tasks.link import LinkRanking
 from keat.training.fit import EpochReport
 
 HINT = "A heuristic needs no training; a model that does not beat it has not earned its keep."
@@ -154,8 +155,8 @@ def command_line() -> str:
 
 def _of_stream(run: Run, data: Dataset, tested: Tested) -> list[Section | None]:
     looked_at = None
-    if tested.task.kind == "link-ranking":
-        looked_at = attention_section(subject_of_run(run), data, run.spec.model)
+    if isinstance(tested.task, LinkRanking):
+        looked_at = attention_section(subject_of_run(run), data, run.spec.model, tested.task)
     return [drift_section({data.name: data}), looked_at]
 
 

@@ -32,7 +32,7 @@ from keat.training.fit import EpochReport
 if TYPE_CHECKING:
     from keat.explain import Explained
     from keat.report.page import Page
-    from keat.runs.testing import Tested
+    from keat.runs.testing import SomeTask, Tested
     from keat.training.evaluate import Evaluation
 
 
@@ -138,9 +138,10 @@ class Run:
         than the last that was seen are an error, or with ``late="clamp"`` are observed as of that time.
         Nothing is kept in the folder before `save`.
         """
+        present = self.present  # which a whole graph has not
         stream = source if isinstance(source, EventStream) else later(self.spec.source.reading).read(source)
         self.facts.require_features(stream.name, stream.feature_dim)
-        return self.present.observe(stream, late)
+        return present.observe(stream, late)
 
     # -- questions -------------------------------------------------------------------------------------
 
@@ -191,8 +192,7 @@ class Run:
         frauds, with their probability."""
         from keat.runs.testing import most_suspect
 
-        data = self.open_data() if graph is None else graph
-        return most_suspect(self.folder, self.file, self.calibration, data, top)
+        return most_suspect(self.folder, self.file, self.calibration, graph, top)
 
     def moment(self, at: Any = None) -> int:
         """A time as the stream has it, by default right after all that was seen; the past is refused."""
@@ -224,11 +224,12 @@ class Run:
             self.folder, data, task, split, file=self.file, refresh=refresh, device=self.device
         )
 
-    def test(self, data: Data | None = None) -> Tested:
-        """The test split, with the heuristics beside it and how far scores can be trusted."""
+    def test(self, data: Data | None = None, task: SomeTask | None = None) -> Tested:
+        """The test split, with the heuristics beside it and how far scores can be trusted. ``task`` is that
+        of the test split, where it was made already."""
         from keat.runs.testing import tested
 
-        return tested(self, self.open_data() if data is None else data)
+        return tested(self, self.open_data() if data is None else data, task)
 
     def report(self, data: Data | None = None, tested: Tested | None = None) -> Page:
         """A page on how it was trained and how good it is, written to ``report.html`` in its folder. Shows

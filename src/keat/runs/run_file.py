@@ -11,7 +11,7 @@ from keat.disk import is_file, look_at, reading, reason_of, typed
 from keat.errors import InputError, KeatError, unknown_name
 from keat.events import IdMap
 from keat.events.units import clock_of
-from keat.models.registry import ARCHITECTURES
+from keat.models.registry import TRAINED
 from keat.runs.epochs import damaged
 from keat.runs.facts import RunFacts
 from keat.runs.format_1 import upgraded
@@ -48,9 +48,24 @@ class RunFile:
                 "sigma": file.facts.sigma,
                 "keat": file.facts.keat,
             }
-            for file in (self, other)
+            for file in (self._told_as_much_as(other), other._told_as_much_as(self))
         )
         return sorted(part for part in mine if mine[part] != theirs[part])
+
+    def _told_as_much_as(self, other: RunFile) -> RunFile:
+        """Runs of whole graphs of format 1 knew nothing of their graph but its edges: whether those are the
+        same is seen by their number and their σ."""
+        if other.facts.asked or not self.spec.is_of_graph:
+            return self
+        theirs = other.facts
+        facts = replace(
+            self.facts,
+            data=replace(self.facts.data, fingerprint=theirs.data.fingerprint),
+            num_nodes=theirs.num_nodes,
+            feature_dim=theirs.feature_dim,
+            asked=theirs.asked,
+        )
+        return replace(self, facts=facts)
 
 
 def read_run_file(folder: Path) -> RunFile:
@@ -81,21 +96,29 @@ def _typed(content: dict[str, object]) -> RunFile:
     if not isinstance(spec, dict) or "facts" not in content:
         raise ValueError("it has no 'spec' or no 'facts'")
     hints = get_type_hints(RunSpec)
-    for name in spec:
-        if name not in hints:
-            raise ValueError(f"'{name}' is no entry of it")
+    unknown = [*content.keys() - {"format", "spec", "facts"}, *spec.keys() - hints.keys()]
+    if unknown:
+        raise ValueError(f"'{unknown[0]}' is no entry of it")
     if "model" not in spec or "config" not in spec:
         raise ValueError("it has no 'model' or no 'config'")
     model = typed(str, spec["model"])
-    if model not in ARCHITECTURES:
-        raise unknown_name("model of the run", model, ARCHITECTURES)
-    hints["config"] = type(ARCHITECTURES[model].config)
+    if model not in TRAINED:
+        raise unknown_name("model of the run", model, TRAINED)
+    hints["config"] = type(TRAINED[model].config)
     decided = RunSpec(**{name: typed(hints[name], value) for name, value in spec.items()})
     try:
         clock_of("s", getattr(decided.config, "clock", "s"))
     except KeatError as error:
         raise ValueError(str(error).rstrip(".")) from error
     return RunFile(decided, typed(RunFacts, content["facts"]))
+
+
+def whole_run_file(folder: Path) -> RunFile:
+    """The same of a run whose nodes have names, too, which are as many as it says."""
+    file = read_run_file(folder)
+    if not file.spec.is_of_graph:
+        read_ids(folder, file.facts.num_nodes)
+    return file
 
 
 def require_run(folder: Path) -> None:

@@ -28,8 +28,9 @@ from keat.models.registry import (
     trains_in_turn,
 )
 from keat.runs.answer import Answer
+from keat.runs.answers import finite
 from keat.runs.fitting import Data, TrainedModel, facts_of, open_model, task_of
-from keat.runs.run_file import RunFile, read_run_file
+from keat.runs.run_file import RunFile, whole_run_file
 from keat.runs.spec import RunSpec
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.making import AnyTask
@@ -62,9 +63,10 @@ class Tested:
     judged: Judgement | None  # how far shares or probabilities can be trusted
 
 
-def tested(run: Run, data: Data) -> Tested:
+def tested(run: Run, data: Data, task: SomeTask | None) -> Tested:
     """As fresh as the model was trained, with every heuristic beside it."""
-    task, refresh = task_of(run.spec, data, "test"), usual_refresh_of(run.spec, data)
+    task = task_of(run.spec, data, "test") if task is None else task
+    refresh = usual_refresh_of(run.spec, data)
     judge = judge_of(task, run.calibration)
     found = evaluate_run(
         run.folder, data, task, "test", file=run.file, refresh=refresh, device=run.device, collector=judge
@@ -93,14 +95,14 @@ def evaluate_run(
 ) -> Evaluation:
     """A run on a split. The test split of the data it was trained on continues from the state kept after
     validation; anything else is replayed from the first event."""
-    file = read_run_file(folder) if file is None else file
-    facts = file.facts
+    file = whole_run_file(folder) if file is None else file
+    facts, model = file.facts, open_model(folder, file, device)
     if facts.feature_dim != data.stream.feature_dim:
         raise InputError(
             f"{folder} was trained on {facts.feature_dim} features an event; {data.stream.name} has "
             f"{data.stream.feature_dim}."
         )
-    model = reading(open_model(folder, file, device), data)
+    model = reading(model, data)
     known = split == "test" and facts.data.fingerprint == facts_of(data).fingerprint
     play = continue_evaluation if known else evaluate
     return play(model, task, refresh=refresh, progress=progress, collector=collector)
@@ -167,18 +169,21 @@ def one_thread() -> Iterator[None]:
 
 
 def most_suspect(
-    folder: Path, file: RunFile, calibration: Calibration | None, graph: str | Path | Data, top: int
+    folder: Path, file: RunFile, calibration: Calibration | None, graph: str | Path | Data | None, top: int
 ) -> Answer:
-    """The test nodes that look most like frauds."""
-    data = open_labelled_graph(graph) if isinstance(graph, str | Path) else graph
-    if isinstance(data, Dataset) or not file.spec.is_of_graph:
+    """The test nodes that look most like frauds, of the graph it was trained on where no other is given."""
+    if isinstance(graph, Dataset) or not file.spec.is_of_graph:
         raise InputError(f"{folder} is no run of a whole graph; ask it for destinations or scores.")
+    if graph is None:
+        data = file.spec.source.open_graph()
+    else:
+        data = graph if isinstance(graph, DGraphFin) else open_labelled_graph(graph)
     model = reading(open_model(folder, file), data)
     nodes = data.test.astype(np.int32)
     with torch.no_grad():
         scores = model.score(NodeQueries(nodes, np.zeros(len(nodes), dtype=np.int64)))[:, 0].cpu()  # type: ignore[arg-type]
     best = scores.topk(min(top, len(nodes)))
-    columns = {"node": nodes[best.indices.numpy()], "score": best.values.double().numpy()}
+    columns = {"node": nodes[best.indices.numpy()], "score": finite(best.values.double().numpy())}
     if calibration is not None and not isinstance(calibration, Temperature):
         columns["probability"] = calibration.probabilities(columns["score"])
     told = f"Of {len(nodes):,} test nodes of {data.stream.name}, whose labels training was not told."

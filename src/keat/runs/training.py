@@ -12,7 +12,7 @@ from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.labelled_graph import open_labelled_graph
 from keat.datasets.loading import Dataset, load
 from keat.disk import safe_name
-from keat.errors import InputError, unknown_name
+from keat.errors import InputError
 from keat.events import Reading
 from keat.events.splitting import HELD_OUT
 from keat.models.node_features import with_node_features
@@ -21,7 +21,7 @@ from keat.runs.fitting import Data, train_run
 from keat.runs.kept import kept_number
 from keat.runs.run import Run, has_seen_all, open_trained
 from keat.runs.spec import Options, Progress, RunSpec, SourceSpec
-from keat.runs.usual import PRESETS, Preset
+from keat.runs.usual import Preset
 from keat.tasks.label_source import LabelSource
 from keat.tasks.making import usual_task
 from keat.tasks.task_spec import Kind, TaskSpec
@@ -94,8 +94,7 @@ def prepare(
     progress: Progress | None = None,
 ) -> tuple[RunSpec, Data]:
     """The spec of a run, and its data opened and labelled: all that is decided before training."""
-    if preset not in PRESETS:
-        raise unknown_name("preset", preset, PRESETS)
+    RunSpec.of(model, settings=settings, fitting=fitting, preset=preset)  # or an error, before any reading
     reading, labels, task = reading or Reading(), labels or LabelSource(), task or TaskSpec()
     spec = partial(RunSpec.of, model, fitting=fitting, preset=preset, encoder=encoder, counts=counts)
     if model in GRAPH_ARCHITECTURES:

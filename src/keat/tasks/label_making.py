@@ -55,7 +55,7 @@ def label_by_period(
     kept = (shares > 0) & (number > number.min())  # nothing is known before the first period
     labels = _shares(number[kept], node[kept], cls[kept], shares[kept], length)
     if len(labels) == 0:
-        raise InputError(f"{stream.name} spans less than two periods of {period}; choose a shorter --period.")
+        raise InputError(f"{stream.name} spans less than two periods of {period}; choose a shorter one.")
     return replace(data, stream=replace(stream, node_labels=labels), info=None)
 
 
@@ -64,9 +64,7 @@ def period_length(period: str | int, unit: TimeUnit) -> int:
     if isinstance(period, str) and period in PERIODS:
         length = PERIODS[period] / SECONDS_PER[unit]
         if length < 1:
-            raise InputError(
-                f"A {period} is shorter than the stream's unit, {unit}; choose a longer --period."
-            )
+            raise InputError(f"A {period} is shorter than the stream's unit, {unit}; choose a longer one.")
         return round(length)
     try:
         length = int(period)
@@ -179,7 +177,7 @@ def label_events_by_file(data: Dataset, file: Path, *, positive: float = 1.0, en
     if wanted.all() or not wanted.any():
         raise InputError(
             f"{np.count_nonzero(wanted)} of {len(wanted)} nodes of {file} have the label {positive:g}; say "
-            "with --positive which of its labels is the one to find."
+            "which of its labels is the one to find (positive)."
         )
     return label_events_by_node(data, node[wanted], node[~wanted], end)
 

@@ -144,7 +144,7 @@ def _candidates(
                 return _official(dataset, part, split, trust_pickle), "official"
             warnings.warn(
                 f"Negatives are drawn the way TGB draws them; for the leaderboard's own, which came with "
-                f"{dataset.name} as a pickle file, add --trust-pickle.",
+                f"{dataset.name} as a pickle file, say that you trust it (trust-pickle).",
                 Notice,
                 stacklevel=4,
             )
@@ -249,7 +249,7 @@ def _node_property(dataset: Dataset, split: Literal["val", "test"], protocol: Pr
     if labels is None:
         raise InputError(
             f"{dataset.name} has no node labels over time, so there is nothing to predict; make them of its "
-            "events with --period, or label_by_period in Python."
+            "events by a period."
         )
     part = dataset.part(split)
     begin = dataset.stream.t[part.offset - 1]

@@ -124,8 +124,8 @@ def checked_labels(events: EventStream) -> npt.NDArray[np.int64]:
     """Labels of events as 1, 0 and -1 (not known)."""
     if events.labels is None:
         raise InputError(
-            f"{events.name} has no event labels; name their column with --label, or give labels of nodes "
-            "with --node-labels."
+            f"{events.name} has no event labels; name their column (label), or give labels of nodes "
+            "(node-labels)."
         )
     known = np.isin(events.labels, (-1, 0, 1))
     if not known.all():

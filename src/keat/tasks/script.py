@@ -103,7 +103,7 @@ def refresh_steps(t: npt.NDArray[np.int64], refresh: int) -> Iterator[Step]:
     see `steps_in_turn`.)
     """
     if refresh < 1:
-        raise InputError(f"--refresh must be at least 1, not {refresh}.")
+        raise InputError(f"refresh must be at least 1, not {refresh}.")
     for block in _blocks(0, len(t), refresh):
         yield Step(block, block)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -16,19 +15,17 @@ from safetensors.torch import save_file
 from small_runs import CONFIGS, DAMAGED, FIT, KINDS, small_data, small_run
 from torch import Tensor
 
-from damaged_runs import file_of
+import keat
+from damaged_runs import file_of, setting
 from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
+from keat.datasets.labelled_graph import open_labelled_graph
 from keat.errors import InputError, KeatError
-from keat.training.epochs import kept_tensors
-from keat.training.gearsage import (
-    GEARSageFit,
-    gearsage_configuration,
-    open_gearsage,
-    open_labelled_graph,
-    train_gearsage,
-)
-from keat.training.predict import top_destinations
-from keat.training.runs import open_run, train_run
+from keat.models.gearsage import GEARSageConfig
+from keat.runs.epochs import kept_tensors
+from keat.runs.fitting import open_model, train_run
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec
+from keat.training.fit import FitConfig
 
 # Numbers that any stream could have: nothing is looked up by them.
 PLAIN = {"inserted", "last_update", "t", "clock", "count", "distinct", "number"}
@@ -65,13 +62,13 @@ def test_every_tensor_is_checked_before_it_is_used(name: str, tmp_path: Path) ->
         save_file(tensors, path)
         told[what] = None
         try:
-            model, _, ids = open_run(run)
+            opened = keat.open(run)
         except InputError as error:
             told[what] = str(error)
         else:
             if name != "fraud":  # whatever the number is, it does no harm
                 with suppress(KeatError):  # a score may be no number, which is said
-                    top_destinations(model, ids, str(ids.label(0)), model.last_time() + 1, 3)
+                    opened.rank(str(opened.names.label(0)), top=3)
     refusals = [sentence for sentence in told.values() if sentence is not None]
     assert len(refusals) > 50
     assert all("the run is damaged: of the best epoch, '" in sentence for sentence in refusals)
@@ -90,7 +87,7 @@ def test_rings_and_messages_hold_events_of_their_own_nodes(tmp_path: Path) -> No
         changed[node] = others[-1]
         save_file(tensors | {name: changed}, file_of(run, "best"))
         with pytest.raises(InputError, match="holds an event of other nodes"):
-            open_run(run)
+            open_model(run, read_run_file(run))
 
 
 def ends(tensors: dict[str, Tensor], event: int) -> tuple[int, int]:
@@ -103,7 +100,7 @@ def test_times_that_fall_are_named(tmp_path: Path) -> None:
         tensors = kept_tensors(run, "best")
         save_file(tensors | {key: tensors[key].flip(0).contiguous()}, file_of(run, "best"))
         with pytest.raises(InputError, match="not in the order of time"):
-            open_run(run)
+            open_model(run, read_run_file(run))
 
 
 def test_what_is_resumed_is_checked(tmp_path: Path) -> None:
@@ -112,46 +109,56 @@ def test_what_is_resumed_is_checked(tmp_path: Path) -> None:
     for _, changed in damages_of(tensors):
         save_file(changed, file_of(run, "last"))
         with pytest.raises(InputError, match=DAMAGED):
-            train_run("keat-rank", small_data(), run, CONFIGS["keat-rank"], longer, resume=True)
+            train_run(RunSpec("keat-rank", CONFIGS["keat-rank"], longer), small_data(), run, resume=True)
     save_file(tensors, file_of(run, "last"))
-    assert len(train_run("keat-rank", small_data(), run, CONFIGS["keat-rank"], longer, resume=True)) == 1
+    assert (
+        len(
+            train_run(
+                RunSpec("keat-rank", CONFIGS["keat-rank"], longer), small_data(), run, resume=True
+            ).reports
+        )
+        == 1
+    )
 
 
 def test_a_graph_run_is_checked_too(tmp_path: Path) -> None:
     write_dgraphfin(tmp_path / "small.npz", 1000, seed=1, config=ContactsConfig(fraud_share=0.1))
-    graph = open_labelled_graph(str(tmp_path / "small.npz"))
-    config, run = gearsage_configuration("gearsage"), tmp_path / "run"
-    train_gearsage("gearsage", graph, run, replace(config, hidden=8), GEARSageFit(epochs=2))
-    description = json.loads((run / "run.json").read_text())
-    for changed in ({"sigma": -1}, {"config": {"hidden": "8"}}, {"config": {"hidden": 16}}):
-        (run / "run.json").write_text(json.dumps(description | changed))
+    graph, run = open_labelled_graph(tmp_path / "small.npz"), tmp_path / "run"
+    train_run(RunSpec("gearsage", GEARSageConfig(hidden=8), FitConfig(epochs=2)), graph, run)
+    sound = (run / "run.json").read_text()
+    for damage in (
+        setting(-1, "facts", "sigma"),
+        setting("8", "spec", "config", "hidden"),
+        setting(16, "spec", "config", "hidden"),
+    ):
+        damage(run)
         with pytest.raises(InputError, match=DAMAGED):
-            open_gearsage(run)
-    (run / "run.json").write_text(json.dumps(description))
-    open_gearsage(run)
+            open_model(run, read_run_file(run))
+        (run / "run.json").write_text(sound)
+    open_model(run, read_run_file(run))
     tensors = kept_tensors(run, "best")
     save_file(tensors | {"state.extra": torch.zeros(1)}, file_of(run, "best"))
     with pytest.raises(InputError, match=DAMAGED):
-        open_gearsage(run)
+        open_model(run, read_run_file(run))
 
 
 def test_an_empty_past_has_no_last_time(tmp_path: Path) -> None:
     """A state without events is a state; asked for its time, the model says so."""
     for name in ("keat-tgn", "tgat", "dygformer"):
         run = shutil.copytree(small_run(name), tmp_path / name)
-        model, _, _ = open_run(run)
+        model = open_model(run, read_run_file(run))
         model.reset()
         empty = {f"state.{key}": value.contiguous() for key, value in model.stream_state().items()}
         tensors = kept_tensors(run, "best")
         parameters = {key: value for key, value in tensors.items() if key.startswith("model.")}
         save_file(parameters | empty, file_of(run, "best"))
         with pytest.raises(InputError, match="has observed no events"):
-            open_run(run)[0].last_time()
+            keat.open(run).model.last_time()
 
 
 def test_a_whole_run_opens() -> None:
     """So that nothing above is refused for another reason."""
     for name in KINDS:
-        model, description, ids = open_run(small_run(name))
-        assert description["num_nodes"] == len(ids)
-        assert np.isfinite(model.last_time()), name
+        run = keat.open(small_run(name))
+        assert run.facts.num_nodes == len(run.names)
+        assert np.isfinite(run.last_time), name

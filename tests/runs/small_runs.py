@@ -16,10 +16,10 @@ from keat.models.dygformer import DyGFormerConfig
 from keat.models.rank import RankConfig
 from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGNConfig
-from keat.tasks.making import make_task
-from keat.tasks.node_label import NodeLabel
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec
+from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig
-from keat.training.runs import train_run
 
 DAMAGED = r"the run is damaged: .+; train it again\.$"
 FIT = FitConfig(epochs=2, lr=3e-3, seed=7)
@@ -44,11 +44,9 @@ def small_run(name: str) -> Path:
     """The folder of a run of a model; ``fraud`` is a head that counts, for labels of events."""
     folder, data = Path(tempfile.mkdtemp(prefix="keat-test-")) / "run", small_data()
     if name == "fraud":
-        task = make_task(data, "val", kind="node-label")
-        assert isinstance(task, NodeLabel)
-        train_run("keat-tgn", data, folder, CONFIGS["keat-tgn"], FIT, task=task)
+        train_run(RunSpec("keat-tgn", CONFIGS["keat-tgn"], FIT, TaskSpec(kind="node-label")), data, folder)
     else:
-        train_run(name, data, folder, CONFIGS[name], FIT)
+        train_run(RunSpec(name, CONFIGS[name], FIT), data, folder)
     return folder
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,14 +16,17 @@ from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.errors import InputError
 from keat.models.rank import RankConfig
-from keat.training.epochs import numbered_files, read_history
+from keat.runs.epochs import numbered_files, read_history
+from keat.runs.fitting import open_model, train_run
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec
 from keat.training.fit import EpochReport, FitConfig
-from keat.training.runs import open_run, train_run
 
 KILLS = int(os.environ.get("KEAT_KILLS", "40"))
 SEED = int(os.environ.get("KEAT_SEED", "13"))
 SMALL = RankConfig(hidden=8, ring=4, fanout=2)
 FAST = FitConfig(epochs=2, lr=3e-3, seed=7)
+SPEC = RunSpec("keat-rank", SMALL, FAST)
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +54,9 @@ from pathlib import Path
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.models.rank import RankConfig
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec
 from keat.training.fit import FitConfig
-from keat.training.runs import train_run
 
 class Waits:
     def batch(self, *_): ...
@@ -59,8 +64,8 @@ class Waits:
         print(report.epoch, flush=True)
         sys.stdin.readline()
 
-train_run("keat-rank", Dataset(simulate_payments(400, seed=1)), Path(sys.argv[1]),
-          RankConfig(hidden=8, ring=4, fanout=2), FitConfig(epochs=2, lr=3e-3, seed=7), watchers=[Waits()])
+spec = RunSpec("keat-rank", RankConfig(hidden=8, ring=4, fanout=2), FitConfig(epochs=2, lr=3e-3, seed=7))
+train_run(spec, Dataset(simulate_payments(400, seed=1)), Path(sys.argv[1]), watchers=[Waits()])
 """
 
 
@@ -75,14 +80,14 @@ def test_a_second_process_is_told_that_the_first_is_at_it(data: Dataset, tmp_pat
             with pytest.raises(
                 InputError, match=r"is being trained by another process; wait for it or choose"
             ):
-                train_run("keat-rank", data, folder, SMALL, FAST, resume=True)
+                train_run(SPEC, data, folder, resume=True)
             assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
-            open_run(folder)  # readers need no lock
+            open_model(folder, read_run_file(folder))  # readers need no lock
         finally:
             first.kill()
         first.wait()
-    reports = train_run("keat-rank", data, folder, SMALL, FAST, resume=True)  # a dead process holds nothing
-    assert [report.epoch for report in reports] == [2]
+    trained = train_run(SPEC, data, folder, resume=True)  # a dead process holds nothing
+    assert [report.epoch for report in trained.reports] == [2]
 
 
 def test_a_second_thread_is_told_so_too(data: Dataset, tmp_path: Path) -> None:
@@ -90,7 +95,7 @@ def test_a_second_thread_is_told_so_too(data: Dataset, tmp_path: Path) -> None:
 
     def second() -> None:
         with pytest.raises(InputError) as refused:
-            train_run("keat-rank", data, tmp_path / "run", SMALL, FAST, resume=True)
+            train_run(SPEC, data, tmp_path / "run", resume=True)
         told.append(str(refused.value))
 
     class StartsAnother:
@@ -102,7 +107,7 @@ def test_a_second_thread_is_told_so_too(data: Dataset, tmp_path: Path) -> None:
                 thread.start()
                 thread.join()
 
-    train_run("keat-rank", data, tmp_path / "run", SMALL, FAST, watchers=[StartsAnother()])
+    train_run(SPEC, data, tmp_path / "run", watchers=[StartsAnother()])
     assert len(told) == 1
     assert "is being trained by another process" in told[0]
     assert len(read_history(tmp_path / "run")) == 2
@@ -110,17 +115,17 @@ def test_a_second_thread_is_told_so_too(data: Dataset, tmp_path: Path) -> None:
 
 def test_a_reader_finds_the_run_while_its_epochs_are_replaced(data: Dataset, tmp_path: Path) -> None:
     """Also where the file it was about to open is gone when it opens it."""
-    from keat.training import epochs
+    from keat.runs import epochs
 
     folder, real = tmp_path / "run", epochs.load_tensors
-    train_run("keat-rank", data, folder, SMALL, FAST)
+    train_run(SPEC, data, folder)
     files = set(numbered_files(folder))
     asked: list[Path] = []
 
     def too_late(path: Path) -> object:
         asked.append(path)
         if len(asked) == 1:  # two epochs have passed since the reader looked
-            train_run("keat-rank", data, folder, SMALL, FitConfig(epochs=8, lr=3e-3, seed=7), resume=True)
+            train_run(replace(SPEC, fitting=replace(FAST, epochs=8)), data, folder, resume=True)
         return real(path)
 
     with pytest.MonkeyPatch.context() as patch:

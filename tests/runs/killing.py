@@ -1,6 +1,6 @@
 """Kill training between any two file operations, go on, and compare with a run that was never killed.
 
-    python tests/training/killing.py KILLS SEED FOLDER
+    python tests/runs/killing.py KILLS SEED FOLDER
 
 A process of its own, which forks a child for each training: the imports are paid for once. In the child every
 operation on files in the folder is counted, and at the operation that was drawn the child kills itself with
@@ -16,6 +16,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,13 @@ from keat.datasets.payments import simulate_payments
 from keat.errors import KeatError
 from keat.models.rank import RankConfig
 from keat.models.tgn import TGNConfig
-from keat.training import epochs
-from keat.training.checkpoint import KEPT
-from keat.training.epochs import kept_tensors, read_history
+from keat.runs import epochs
+from keat.runs.epochs import kept_tensors, read_history
+from keat.runs.fitting import open_model, train_run
+from keat.runs.folder import KEPT
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec
 from keat.training.fit import FitConfig
-from keat.training.runs import open_run, train_run
 
 MODELS: dict[str, Any] = {
     "keat-tgn": TGNConfig(kernel="learnable", dim=8, neighbors=3),
@@ -105,7 +108,7 @@ def train(name: str, data: Dataset, folder: Path, at: int | None = None, count: 
     def work() -> None:
         killer = Killer(folder, at)
         killer.watch()
-        train_run(name, data, folder, MODELS[name], FITTING, resume=True)
+        train_run(RunSpec(name, MODELS[name], FITTING), data, folder, resume=True)
         if count is not None:
             count.write_text(str(killer.count))
 
@@ -115,8 +118,8 @@ def train(name: str, data: Dataset, folder: Path, at: int | None = None, count: 
 def lines(folder: Path) -> list[dict[str, Any]]:
     """The metrics of a run without its clock."""
     return [
-        {key: value for key, value in line.items() if not key.endswith("seconds")}
-        for line in read_history(folder)
+        {key: value for key, value in asdict(report).items() if not key.endswith("seconds")}
+        for report in read_history(folder)
     ]
 
 
@@ -127,7 +130,7 @@ def fault_after_kill(folder: Path, whole: list[dict[str, Any]]) -> str | None:
     if found != whole[: len(found)]:
         return "its epochs are others"
     try:
-        open_run(folder)
+        open_model(folder, read_run_file(folder))
     except KeatError:
         return "its best epoch cannot be opened" if any(line["best"] for line in found) else None
     return None
@@ -151,7 +154,7 @@ def main(kills: int, seed: int, scratch: Path) -> dict[str, Any]:
     operations = {}
     for name in MODELS:
         # Here and not in a child: what is compiled is compiled once.
-        train_run(name, data, scratch / f"whole-{name}", MODELS[name], FITTING)
+        train_run(RunSpec(name, MODELS[name], FITTING), data, scratch / f"whole-{name}")
         count = scratch / f"{name}.count"
         assert train(name, data, scratch / f"counted-{name}", count=count) == 0
         operations[name] = int(count.read_text())

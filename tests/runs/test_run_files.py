@@ -19,22 +19,24 @@ from small_runs import CONFIGS, DAMAGED, FIT, content, small_data, small_run
 
 from damaged_runs import file_of
 from keat.errors import CacheError, InputError, KeatError
-from keat.training import epochs
-from keat.training.checkpoint import KEPT
-from keat.training.epochs import kept_tensors, read_history, unnumbered_file
+from keat.runs import epochs
+from keat.runs.epochs import kept_tensors, read_history, unnumbered_file
+from keat.runs.fitting import open_model, train_run
+from keat.runs.folder import KEPT
+from keat.runs.run_file import read_run_file
+from keat.runs.spec import RunSpec
 from keat.training.fit import EpochReport, FitConfig
-from keat.training.runs import open_run, train_run
 
 RANK, LONGER = CONFIGS["keat-rank"], replace(FIT, epochs=4)
 
 
 def train(folder: Path, fitting: FitConfig = FIT, **options: Any) -> list[EpochReport]:
-    return train_run("keat-rank", small_data(), folder, RANK, fitting, **options)
+    return train_run(RunSpec("keat-rank", RANK, fitting), small_data(), folder, **options).reports
 
 
 def assert_same_run(one: Path, other: Path) -> None:
     mine, theirs = (
-        [{key: line[key] for key in ("epoch", "loss", "val", "best")} for line in read_history(folder)]
+        [(line.epoch, line.loss, line.val, line.best, line.calibration) for line in read_history(folder)]
         for folder in (one, other)
     )
     assert mine == theirs
@@ -106,10 +108,10 @@ def _umask() -> int:
 
 def test_a_run_of_an_earlier_version_opens_and_goes_on(run: Path, whole: Path) -> None:
     as_before(run)
-    open_run(run)
+    open_model(run, read_run_file(run))
     train(run, LONGER, resume=True)
     assert_same_run(run, whole)
-    best = [line["epoch"] for line in read_history(run) if line["best"]][-1]
+    best = [line.epoch for line in read_history(run) if line.best][-1]
     assert (run / "best.safetensors").exists() == (best <= 2)
     assert not (run / "last.safetensors").exists()
 
@@ -140,7 +142,8 @@ def test_a_full_disk_is_named_and_finished_epochs_stay(
     with monkeypatch.context() as patch:
         patch.setattr(epochs, "save_file", full)
         with pytest.raises(
-            CacheError, match=r"\(No space left on device\); free some space, or .* --resume goes on from"
+            CacheError,
+            match=r"\(No space left on device\); free some space, or .* training can be resumed from",
         ):
             train(run, LONGER, resume=True)
     after = content(run)
@@ -155,10 +158,10 @@ def test_a_full_disk_is_named_and_finished_epochs_stay(
 @pytest.mark.parametrize(
     ("error", "sentence"),
     [
-        (errno.ENOSPC, "No space left on device); free some space, or choose another --out"),
-        (errno.EACCES, "Permission denied); make it writable, or choose another --out"),
-        (errno.EROFS, "Read-only file system); choose another --out"),
-        (errno.EIO, "Input/output error); choose another --out"),
+        (errno.ENOSPC, "No space left on device); free some space, or choose another folder"),
+        (errno.EACCES, "Permission denied); make it writable, or choose another folder"),
+        (errno.EROFS, "Read-only file system); choose another folder"),
+        (errno.EIO, "Input/output error); choose another folder"),
     ],
 )
 def test_a_run_that_cannot_begin_leaves_nothing(
@@ -220,7 +223,7 @@ def test_what_may_not_be_read_is_said_so(run: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(
         InputError, match=r"Cannot read .*best-0000\d\.safetensors \(Permission denied\); check"
     ):
-        open_run(run)
+        open_model(run, read_run_file(run))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="to become another user one has to be root")
@@ -233,7 +236,7 @@ def test_another_users_run_is_read_and_not_written_to(run: Path) -> None:
         if child == 0:
             os.setuid(65534)
             try:
-                open_run(theirs)
+                open_model(theirs, read_run_file(theirs))
                 train(theirs, LONGER, resume=True)
             except CacheError as error:
                 os._exit(0 if "Permission denied" in str(error) else 2)

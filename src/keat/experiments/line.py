@@ -1,0 +1,118 @@
+"""A line of the ledger: what was run, what came of it, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+from keat.disk import typed
+
+Settings = Mapping[str, Any]  # of a model or of its training, by name, as TOML and JSON have them
+Metrics = dict[str, float]
+
+NUMBER = (int, float)
+REQUIRED: dict[str, tuple[type, ...]] = {"key": (str,), "val": (dict,), "test": (dict,)}
+TYPES = REQUIRED | {
+    "data": (str,),
+    "model": (str,),
+    "seed": (int,),
+    "config": (dict,),
+    "fit": (dict,),
+    "refresh": (list,),
+    "seconds": NUMBER,
+    "loss": NUMBER,
+}
+ERRORS = "standard_errors"  # stand among the metrics
+NULLS = ("sample", "commit")  # are written where they are None, too
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Metrics of the test split, with their standard errors where only a sample of it was asked."""
+
+    metrics: Metrics
+    standard_errors: Metrics | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One result. The order of the fields is that in which they are written."""
+
+    key: str
+    data: str = ""  # what the user called the dataset
+    source: str = ""  # where it was, and how it was read
+    model: str = ""
+    seed: int = 1
+    config: Settings = field(default_factory=dict)  # of the model, where not its default
+    fit: Settings = field(default_factory=dict)
+    task: str = "link-ranking"
+    refresh: tuple[int, ...] = ()
+    sample: int | None = None
+    events: int | None = None
+    config_full: Settings | None = None
+    epoch: int | None = None  # that was kept
+    loss: float | None = None  # of training, in that epoch
+    val: Metrics
+    test: dict[str, Score]  # by refresh
+    seconds: float | None = None
+    keat: str = ""
+    commit: str | None = None
+    torch: str = ""
+    machine: str = ""
+    more: Settings = field(default_factory=dict)  # what another version of keat has written besides
+
+    @classmethod
+    def of(cls, content: object) -> Self:
+        """Of the value of a line of JSON; a ValueError says what is wrong with it."""
+        if not isinstance(content, dict):
+            raise ValueError("it is no object")
+        if problem := _wrong(content):
+            raise ValueError(problem)
+        known = {each.name for each in fields(cls)} - {"more"}
+        told = {name: value for name, value in content.items() if name in known}
+        more = {name: value for name, value in content.items() if name not in known}
+        scored = {refresh: _as_score(metrics) for refresh, metrics in content["test"].items()}
+        return typed(cls, {**told, "test": scored, "more": more})
+
+    def to_json(self) -> dict[str, object]:
+        """What is written; `of` reads it."""
+        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "more"}
+        told["refresh"] = list(self.refresh)
+        told["test"] = {refresh: _as_json(score) for refresh, score in self.test.items()}
+        there = {name: value for name, value in told.items() if value is not None or name in NULLS}
+        return {**there, **self.more}
+
+    def tested(self, refresh: str | None = None) -> Metrics:
+        """Metrics of the test split; of several refreshes, those of the first."""
+        return self.test[next(iter(self.test)) if refresh is None else refresh].metrics
+
+
+def _as_score(metrics: Settings) -> Settings:
+    return {
+        "metrics": {name: value for name, value in metrics.items() if name != ERRORS},
+        ERRORS: metrics.get(ERRORS),
+    }
+
+
+def _as_json(score: Score) -> Settings:
+    return score.metrics | ({} if score.standard_errors is None else {ERRORS: score.standard_errors})
+
+
+def _wrong(line: Settings) -> str | None:
+    for name, kinds in TYPES.items():
+        if name not in line:
+            if name in REQUIRED:
+                return f"it has no '{name}'"
+        elif not isinstance(line[name], kinds) or isinstance(line[name], bool):
+            return f"its '{name}' is a {type(line[name]).__name__}"
+    if not _are_numbers(line["val"]):
+        return "a metric of 'val' is no number"
+    scored = line["test"].values()
+    if not scored or not all(isinstance(part, dict) and _are_numbers(part) for part in scored):
+        return "a metric of 'test' is no number"
+    return None
+
+
+def _are_numbers(metrics: Settings) -> bool:
+    return all(isinstance(value, NUMBER) for name, value in metrics.items() if name != ERRORS)

@@ -1,0 +1,86 @@
+"""Runs keep the names under which ledgers have them: no result that was ever measured is lost."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from conftest import FindFile
+from keat.experiments.hits_figure import SUFFIX as HITS
+from keat.experiments.ledger import Ledger
+from keat.experiments.measured import Known, measured
+from keat.experiments.recipe import Recipe, load_recipe, recipe_names
+from keat.experiments.released_table import SUFFIX as RELEASED
+
+RESULTS = Path(__file__).parents[2] / "docs" / "results" / "ledger.jsonl"
+FINGERPRINTS = {  # of the files that the results are of
+    "wikipedia": "77170afdd34740cbfefaaaa5",
+    "uci": "b9ca24779895993e13e654cf",
+    "bitcoin_otc": "dfc204515d35144d68e7530c",
+    "email_eu": "d8b7fd85695fd59d731fdf50",
+    "ml_100k": "b1c01839b6472dd9c919a0b5",
+    "highschool": "5ebc1cfc54ed18ae11ebaed2",
+    "mathoverflow": "c2614bc3e12d5cdeb0a4f4fe",
+    "trade": "f1abdf4496e29cd12eaccab3?unit=year&period=year&weight=trade",
+}
+DIGESTS = {  # of the names of all runs of a recipe, in their order, as they were before there was a `RunSpec`
+    "figure-blurring": "384b5d6a24fe75ed",
+    "figure-hits": "c1013cceee83c148",
+    "figure-neighbors": "384b5d6a24fe75ed",
+    "figure-width": "0203a89b11bbcbb2",
+    "rank-parts": "d47d23497bd1be44",
+    "rank-training": "8a17fe1a791a5510",
+    "table-dgraphfin": "7aaf4dd4caca8ccd",
+    "table-flight": "dee2bd6eefdd1ed9",
+    "table-jodie": "bd57d6fecbc988cc",
+    "table-kernels": "a3800ad05e5d52e7",
+    "table-link": "6948c3385e475a83",
+    "table-modulation": "d619519d1945c035",
+    "table-rank": "ddf074d7b1835fa6",
+    "table-released": "a2ec0d1a93dd013f",
+    "table-tgbn": "c1d059132b7a784f",
+    "table-time-encodings": "3520beebafb1ba02",
+    "uci-backbones": "823d09a1c0222f8f",
+    "uci-cooccurrence": "079fb0e54e67356b",
+    "uci-readings": "774f7f727b0cc045",
+    "wikipedia-cooccurrence": "c2e8a10f2779ec6a",
+    "wikipedia-readings": "cf823b3e7083e699",
+}
+
+
+def recipes() -> list[Recipe]:
+    return [load_recipe(name) for name in recipe_names()]
+
+
+def test_every_line_of_the_results_is_a_run_of_a_recipe() -> None:
+    keys = {
+        job.key(FINGERPRINTS[job.data]) + suffix
+        for recipe in recipes()
+        for job in recipe.jobs({name: f"{name}.parquet" for name in recipe.datasets if name in FINGERPRINTS})
+        for suffix in ("", HITS, RELEASED)
+    }
+    assert Ledger(RESULTS).keys() <= keys
+
+
+def test_lines_are_found_without_their_data() -> None:
+    known = Known.of(RESULTS)
+    found = {line.key for recipe in recipes() for _, line in measured(recipe, {}, known)}
+    assert found == {line.key for line in Ledger(RESULTS).lines() if not line.key.endswith((HITS, RELEASED))}
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_names_are_what_they_were(name: str) -> None:
+    recipe = load_recipe(name)
+    jobs = recipe.jobs({data: data for data in recipe.datasets})
+    keys = " ".join(job.key(f"fingerprint of {job.data}") for job in jobs)
+    assert hashlib.blake2b(keys.encode(), digest_size=8).hexdigest() == DIGESTS[name]
+
+
+@pytest.mark.parametrize("data", FINGERPRINTS)
+@pytest.mark.filterwarnings("ignore::keat.errors.Notice")
+def test_fingerprints_are_what_they_were(data: str, shared_file: FindFile) -> None:
+    recipe = load_recipe("table-tgbn" if data == "trade" else "table-link")
+    (job, *_) = recipe.jobs({data: str(shared_file(f"{data}.parquet"))}, seeds=1)
+    assert job.fingerprint() == FINGERPRINTS[data]
