@@ -224,6 +224,7 @@ def test_no_letter_needs_a_legend() -> None:
     ):
         assert not re.search(r"[Ͱ-Ͽ]", x.why)
         assert next(iter(x.to_json())) == "why"
+        assert str(x) == x.why  # what print shows
 
 
 def test_numbers_as_people_say_them() -> None:

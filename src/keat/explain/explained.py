@@ -30,6 +30,9 @@ class Explained:
 
         return why(self)
 
+    def __str__(self) -> str:
+        return self.why
+
     def _repr_html_(self) -> str:
         """The page, in a notebook."""
         from keat.explain.page import page
