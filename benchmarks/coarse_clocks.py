@@ -36,8 +36,10 @@ from keat.models.registry import ARCHITECTURES, LINK_MODELS, create_link_model, 
 from keat.runs.fitting import train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.runs.testing import evaluate_run
-from keat.tasks.link import LinkTask
-from keat.tasks.making import TaskKind, make_task
+from keat.tasks.kinds import TaskKind
+from keat.tasks.link import LinkClassification, LinkRanking
+from keat.tasks.making import make_task
+from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import evaluate
 from keat.training.fit import EpochReport, FitConfig
 from keat.training.lessons import LinkLessons
@@ -96,9 +98,9 @@ def load(name: str, folder: Path) -> Dataset:
         return keat.load(table.select(["src", "dst", "t"]), **options)
 
 
-def asked_of(data: Dataset, kind: TaskKind, number: int) -> LinkTask:
+def asked_of(data: Dataset, kind: TaskKind, number: int) -> LinkRanking | LinkClassification:
     task = make_task(data, "test", kind=kind)
-    assert isinstance(task, LinkTask)
+    assert isinstance(task, LinkRanking | LinkClassification)
     return task.sample(number, seed=0)
 
 
@@ -123,15 +125,12 @@ def run_cell(name: str, model: str, folder: Path) -> dict[str, Any]:
     else:
         with tempfile.TemporaryDirectory() as scratch:
             run = Path(scratch) / "run"
-            validation = make_task(data, "val", kind="link-classification")
-            assert isinstance(validation, LinkTask)
             fitting = FitConfig(epochs=source.epochs, batch_size=BATCH, lr=1e-3)
             if model == "keat-rank":
                 fitting = replace(fitting, loss="listwise", negatives=50, lr=3e-3)
             config = configuration(model)
-            reports: list[EpochReport] = train_run(
-                RunSpec(model, config, fitting, TASK[validation.sample(source.asked[0], seed=0)]), data, run
-            ).reports
+            task = TaskSpec(kind="link-classification", sample=source.asked[0])
+            reports: list[EpochReport] = train_run(RunSpec(model, config, fitting, task), data, run).reports
             found = {kind: evaluate_run(run, data, task, "test", refresh=1) for kind, task in tasks.items()}
         lessons = LinkLessons(data, BATCH, in_turn=trains_in_turn(config)).epoch(1, 1)
         line["steps"] = sum(lesson.queries is not None for lesson in lessons)

@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 import torch
 
-import keat
 from benchmarks.fading_figure import draw
 from benchmarks.fading_world import DAY, simulate, without_a_graph
 from benchmarks.ledgers import append, commit, interval, read, spread
@@ -32,7 +31,7 @@ from keat.runs.fitting import open_model, train_run
 from keat.runs.run_file import read_run_file
 from keat.runs.spec import RunSpec, configuration
 from keat.runs.testing import evaluate_run
-from keat.tasks.node_label import NodeLabel
+from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig
 
 FADES = "fades in a day"
@@ -85,10 +84,9 @@ def run_one(data: Dataset, half_life: float, cell: dict[str, Any], folder: Path)
         "tgat", time_encoder=cell["encoder"], neighbors=cell["neighbors"], **kernel, **SIZE
     )
     fitting = FitConfig(**FIT, seed=cell["seed"])  # type: ignore[arg-type]
-    train_run(
-        RunSpec("tgat", config, fitting, TASK[_task(data, "val")]), data, folder, resume=folder.exists()
-    )
-    result = evaluate_run(folder, data, _task(data, "test"), "test")
+    spec = RunSpec("tgat", config, fitting, TaskSpec(kind="node-label"))
+    train_run(spec, data, folder, resume=folder.exists())
+    result = evaluate_run(folder, data, spec.task.make(data, "test"), "test")
     return {
         "half_life": half_life if math.isfinite(half_life) else None,
         "test": result.metrics,
@@ -107,12 +105,6 @@ def learned_half_lives(folder: Path) -> list[float] | None:
     kernels = [module for module in model.modules() if isinstance(module, LearnableLaplacian)]
     rates = [rate for kernel in kernels for rate in kernel.exponentials().rate.flatten().tolist()]
     return [math.log(2) / rate for rate in rates] or None
-
-
-def _task(data: Dataset, split: str) -> NodeLabel:
-    task = keat.make_task(data, split, kind="node-label", end="src")  # type: ignore[arg-type]
-    assert isinstance(task, NodeLabel)
-    return task
 
 
 def show(lines: list[dict[str, Any]]) -> str:

@@ -20,34 +20,32 @@ import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from keat.training.gearsage import (
-    GEARSageFit,
-    evaluate_gearsage,
-    gearsage_configuration,
-    label_metrics,
-    open_labelled_graph,
-    train_gearsage,
-)
 
 from benchmarks.ledgers import append, commit, interval, read, spread
 from keat.bandwidth import estimate_sigma
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.dgraphfin_generator import TYPES, ContactsConfig, ContactsTruth, write_dgraphfin
+from keat.datasets.labelled_graph import open_labelled_graph
 from keat.events.fingerprint import fingerprint
 from keat.models.gearsage import build_features, build_graph
 from keat.models.gearsage.features import edge_types, latest_times
-from keat.runs.epochs import read_history
+from keat.runs.epochs import best_epoch, read_history
+from keat.runs.fitting import train_run
+from keat.runs.spec import RunSpec, configuration
+from keat.runs.testing import evaluate_run
+from keat.runs.usual import usual_fit
+from keat.tasks.graph_label import GraphLabel, Part
 
 NODES = 60_000
 FRAUD_SHARE = 0.1  # of labelled nodes, eight times that of DGraphFin: 300 frauds to be found in the test part
-FITTING = GEARSageFit(epochs=40, validate_every=2)
+FITTING = replace(usual_fit("gearsage"), epochs=40, validate_every=2)
 WORLDS = {"fading": 60.0, "lasting": math.inf}  # half-life of the planted evidence, in days
 
 
@@ -88,7 +86,7 @@ def study(ledger: Path, scratch: Path, seeds: int) -> None:
             config = ContactsConfig(half_life=WORLDS[world], fraud_share=FRAUD_SHARE)
             path = scratch / f"{world}-{seed}.npz"
             truth = write_dgraphfin(path, NODES, seed=seed, config=config)
-            data = open_labelled_graph(str(path))
+            data = open_labelled_graph(path)
             for side in missing:
                 started = time.process_time()
                 found = run_side(side, data, truth, seed, scratch)
@@ -101,26 +99,27 @@ def study(ledger: Path, scratch: Path, seeds: int) -> None:
 
 def run_side(side: Side, data: DGraphFin, truth: ContactsTruth, seed: int, scratch: Path) -> dict[str, Any]:
     if side.delta is None:
-        scores = baseline(side.name, data, truth)
-        val, test = (label_metrics(scores[nodes], data.y[nodes]) for nodes in (data.valid, data.test))
+        scores = torch.from_numpy(baseline(side.name, data, truth))
+        val, test = (GraphLabel(data, part).metrics(scores[of]) for part, of in parts(data))
         return {"val": val, "test": test, "config": None, "fit": None}
     name, kernel = side.name.split(",")[0], KERNELS[side.name]
-    config = gearsage_configuration(name, kernel=kernel, delta=side.delta)
-    fitting = GEARSageFit(**asdict(FITTING) | {"seed": seed})
+    config = configuration(name, kernel=kernel, delta=side.delta)
+    fitting = replace(FITTING, seed=seed)
     folder = scratch / f"{data.stream.name}-{name}-{kernel}-{side.delta}"
-    graph = build_graph(data.stream, data.y, config.delta)
-    resume = (folder / "run.json").exists()
-    train_gearsage(name, data, folder, config, fitting, resume=resume, graph=graph)
-    history = read_history(folder)
-    best = [line for line in history if line["best"]][-1]
+    train_run(RunSpec(name, config, fitting), data, folder, resume=(folder / "run.json").exists())
+    best = best_epoch(folder)
     return {
-        "val": best["val"],
-        "test": evaluate_gearsage(folder, data, graph=graph),
-        "best_epoch": best["epoch"],
-        "epochs": len(history),
+        "val": best.val,
+        "test": evaluate_run(folder, data, GraphLabel(data, "test"), "test").metrics,
+        "best_epoch": best.epoch,
+        "epochs": len(read_history(folder)),
         "config": asdict(config),
         "fit": asdict(fitting),
     }
+
+
+def parts(data: DGraphFin) -> tuple[tuple[Part, npt.NDArray[np.int64]], ...]:
+    return ("val", data.valid), ("test", data.test)
 
 
 def baseline(name: str, data: DGraphFin, truth: ContactsTruth) -> npt.NDArray[np.float64]:
@@ -171,18 +170,20 @@ def full(ledger: Path, scratch: Path, epochs: int) -> None:
         with stage("generate and write", stages):
             write_dgraphfin(path)
     with stage("read", stages):
-        data = open_labelled_graph(str(path))
-    config = gearsage_configuration("keat-gearsage")
+        data = open_labelled_graph(path)
+    config = configuration("keat-gearsage")
     with stage("features and graph", stages):
         graph = build_graph(data.stream, data.y, config.delta)
-    fitting = GEARSageFit(epochs=epochs)
+    nodes = graph.num_nodes
+    del graph  # training and test build their own
+    fitting = replace(usual_fit("keat-gearsage"), epochs=epochs, seed=42)
     with stage(f"train {epochs} epochs, each validated", stages):
-        reports = train_gearsage("keat-gearsage", data, folder, config, fitting, graph=graph)
+        reports = train_run(RunSpec("keat-gearsage", config, fitting), data, folder).reports
     with stage("test", stages):
-        test = evaluate_gearsage(folder, data, graph=graph)
+        test = evaluate_run(folder, data, GraphLabel(data, "test"), "test").metrics
     line = {
         "world": "full size",
-        "nodes": graph.num_nodes,
+        "nodes": nodes,
         "edges": len(data.stream),
         "side": asdict(Side("keat-gearsage", "target")),
         "seed": fitting.seed,

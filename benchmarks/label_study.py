@@ -12,8 +12,6 @@ and an interrupted run continues from its last epoch.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import platform
 import time
 from dataclasses import asdict, dataclass, replace
@@ -23,19 +21,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from keat.training.description import read_description
 from pyarrow.csv import ReadOptions, read_csv
 
 import keat
-from benchmarks.ledgers import append, commit, interval, read, spread
+from benchmarks.ledgers import append, commit, config_hash, interval, read, spread
 from keat.datasets.loading import Dataset
 from keat.models.registry import create_label_model
-from keat.runs.epochs import read_history
+from keat.runs.epochs import best_epoch, read_history
 from keat.runs.fitting import train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.runs.testing import evaluate_run
+from keat.tasks.kinds import End
 from keat.tasks.label_making import label_events_by_node
-from keat.tasks.node_label import End, NodeLabel
+from keat.tasks.node_label import NodeLabel
+from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.fit import FitConfig
 
@@ -120,41 +119,28 @@ def run_one(study: str, data: Dataset, end: End, cell: Cell, seed: int, scratch:
     if cell.how == "links":
         encoder = scratch / f"links-{study.removesuffix('-new')}-{cell.model}-{seed}"
         links = replace(fitting, epochs=LINK_EPOCHS, validate_every=LINK_EPOCHS)
-        validation = keat.make_task(data, "val", kind="link-classification")
-        train_run(
-            RunSpec(cell.model, config, links, TASK[validation]),
-            data,
-            encoder,
-            resume=(encoder / "run.json").exists(),
-        )
+        spec = RunSpec(cell.model, config, links, TaskSpec(kind="link-classification"))
+        train_run(spec, data, encoder, resume=(encoder / "run.json").exists())
     folder = scratch / f"{study}-{cell.model}-{cell.how}-{cell.reads}-{seed}"
-    train_run(
-        RunSpec(
-            cell.model,
-            config,
-            fitting,
-            TASK[task_of(data, "val", end)],
-            encoder=str(encoder),
-            counts=cell.reads == "both",
-        ),
-        data,
-        folder,
-        resume=(folder / "run.json").exists(),
+    spec = RunSpec(
+        cell.model,
+        config,
+        fitting,
+        TaskSpec(kind="node-label", labelled=end),
+        encoder=None if encoder is None else str(encoder),
+        counts=cell.reads == "both",
     )
+    file = train_run(spec, data, folder, resume=(folder / "run.json").exists()).file
     result = evaluate_run(folder, data, test, "test")
-    history = read_history(folder)
-    best = [line for line in history if line["best"]][-1]
-    description = read_description(folder)
+    best = best_epoch(folder)
     return outcome(test, result) | {
-        "val": best["val"],
-        "epoch": best["epoch"],
-        "epochs": len(history),
+        "val": best.val,
+        "epoch": best.epoch,
+        "epochs": len(read_history(folder)),
         "cpu_seconds": round(time.process_time() - started, 1),
-        "data": description["data"],
-        "sigma": description["sigma"],
-        "config_hash": hashlib.blake2b(
-            json.dumps([description["config"], description["fit"]], sort_keys=True).encode(), digest_size=6
-        ).hexdigest(),
+        "data": asdict(file.facts.data),
+        "sigma": file.facts.sigma,
+        "config_hash": config_hash(config, fitting),
         "commit": commit(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.experiments import statistics
+from keat.models.registry import ModelConfig
+from keat.training.fit import FitConfig
 
 
 def read(ledger: Path) -> list[dict[str, Any]]:
@@ -27,6 +31,13 @@ def append(ledger: Path, line: dict[str, Any]) -> None:
 def commit() -> str:
     answer = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     return answer.stdout.strip()
+
+
+def config_hash(config: ModelConfig, fitting: FitConfig) -> str:
+    """Of what a model is and how it is trained, but for how long."""
+    how = {name: value for name, value in asdict(fitting).items() if name not in ("epochs", "patience")}
+    text = json.dumps([asdict(config), how], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def spread(numbers: Sequence[float]) -> str:

@@ -11,8 +11,6 @@ and an interrupted run continues from its last epoch.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 import platform
 import time
 from collections.abc import Callable
@@ -23,18 +21,19 @@ from typing import Any
 
 import numpy as np
 import torch
-from keat.training.description import read_description
 
 import keat
-from benchmarks.ledgers import append, commit, interval, read, spread
+from benchmarks.ledgers import append, commit, config_hash, interval, read, spread
 from keat.datasets.loading import Dataset
 from keat.models.registry import NODE_MODELS
-from keat.runs.epochs import read_history
+from keat.runs.epochs import best_epoch, read_history
 from keat.runs.fitting import train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.runs.testing import evaluate_run
+from keat.tasks.kinds import Protocol
 from keat.tasks.label_making import label_by_period
-from keat.tasks.node_property import NodeProperty, Protocol
+from keat.tasks.node_property import NodeProperty
+from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig
 
@@ -121,29 +120,21 @@ def train_one(study: str, data: Dataset, cell: Cell, seed: int, scratch: Path) -
     fitting = FitConfig(epochs=epochs, patience=epochs, lr=STUDIES[study].lr, seed=seed, validate_every=3)
     folder = scratch / f"{study}-{cell.model}-{cell.messages}-{cell.protocol}-{seed}"
     started = time.process_time()
-    reports = train_run(
-        RunSpec(cell.model, config, fitting, TASK[task_of(data, "val", cell.protocol)]),
-        data,
-        folder,
-        resume=(folder / "run.json").exists(),
-    ).reports
-    test = evaluate_run(folder, data, task_of(data, "test", cell.protocol), "test")
-    history = read_history(folder)
-    best = [line for line in history if line["best"]][-1]
-    description = read_description(folder)
+    spec = RunSpec(cell.model, config, fitting, TaskSpec(kind="node-property", protocol=cell.protocol))
+    trained = train_run(spec, data, folder, resume=(folder / "run.json").exists())
+    test = evaluate_run(folder, data, spec.task.make(data, "test"), "test")
+    history, best, facts = read_history(folder), best_epoch(folder), trained.file.facts
     return {
-        "val": best["val"]["ndcg@10"],
+        "val": best.val["ndcg@10"],
         "test": test.metrics["ndcg@10"],
-        "epoch": best["epoch"],
+        "epoch": best.epoch,
         "epochs": len(history),
-        "loss": best["loss"],
+        "loss": best.loss,
         "cpu_seconds": round(time.process_time() - started, 1),
-        "resumed": len(reports) < len(history),
-        "data": description["data"],
-        "sigma": description["sigma"],
-        "config_hash": hashlib.blake2b(
-            json.dumps([description["config"], description["fit"]], sort_keys=True).encode(), digest_size=6
-        ).hexdigest(),
+        "resumed": len(trained.reports) < len(history),
+        "data": asdict(facts.data),
+        "sigma": facts.sigma,
+        "config_hash": config_hash(config, fitting),
         "commit": commit(),
         "torch": torch.__version__,
         "threads": torch.get_num_threads(),

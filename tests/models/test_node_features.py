@@ -11,6 +11,7 @@ from conftest import MakeStream
 from keat.errors import InputError, Notice
 from keat.models.node_features import with_node_features
 from keat.models.registry import ARCHITECTURES
+from keat.runs.spec import configuration
 
 
 @pytest.mark.parametrize("name", ARCHITECTURES)
@@ -27,7 +28,7 @@ def test_every_model_uses_features_of_nodes_or_says_that_it_does_not(
             assert with_node_features(name, config, stream) is config
         return
     made = with_node_features(name, config, stream)
-    assert made == replace(config, node_dim=3)
+    assert made == configuration(name, node_dim=3)
     assert with_node_features(name, made, stream) == made
     with pytest.raises(InputError, match=r"node_dim is 5, but nodes of .* have 3 features; leave it out"):
-        with_node_features(name, replace(config, node_dim=5), stream)
+        with_node_features(name, configuration(name, node_dim=5), stream)

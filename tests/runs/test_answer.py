@@ -104,6 +104,7 @@ def test_long_tables_are_cut_and_say_so() -> None:
     page = long._repr_html_()
     assert page.count("<tr>") == 1 + 20
     assert "Nodes. 1,214 more rows." in page
-    assert repr(long).startswith("Nodes.\n")
+    assert repr(long).startswith("node\n0\n1\n")
+    assert repr(long).endswith("\n19\nNodes. 1,214 more rows.")
     assert "1233" not in repr(long)
     assert "<tbody></tbody>" in Answer(pa.table({"node": pa.array([], pa.int64())}))._repr_html_()

@@ -153,7 +153,7 @@ def test_an_empty_past_has_no_last_time(tmp_path: Path) -> None:
         parameters = {key: value for key, value in tensors.items() if key.startswith("model.")}
         save_file(parameters | empty, file_of(run, "best"))
         with pytest.raises(InputError, match="has observed no events"):
-            open_model(run, read_run_file(run)).last_time()
+            keat.open(run).model.last_time()
 
 
 def test_a_whole_run_opens() -> None:

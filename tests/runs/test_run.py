@@ -16,6 +16,7 @@ import keat
 from conftest import MakeStream
 from keat.errors import InputError, Notice, UnknownNameError
 from keat.events import EventStream
+from keat.models.rank import RankConfig
 from keat.runs.seen import Seen
 from keat.runs.testing import evaluate_run
 
@@ -187,7 +188,7 @@ def test_sides_stay_apart(tmp_path: Path) -> None:
 def test_options_go_where_they_belong(tmp_path: Path, random_stream: MakeStream) -> None:
     stream = random_stream(2, events=90)
     run = keat.train("keat-rank", stream, out=tmp_path / "run", hidden=16, epochs=1)
-    assert run.model.config.hidden == 16
+    assert run.spec.config == RankConfig(hidden=16)
     assert run.spec.fitting.loss == "listwise"  # as in our tables
     with pytest.raises(UnknownNameError, match="did you mean 'epochs'"):
         keat.train("keat-rank", stream, out=tmp_path / "other", epoch=1)

@@ -52,7 +52,7 @@ def written_and_read(file: RunFile, folder: Path) -> RunFile:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", TRAINED)
 def test_every_model_and_task_is_read_as_it_was_written(name: str, kind: Kind, tmp_path: Path) -> None:
-    for preset in PRESETS:
+    for preset in PRESETS if name != "keat-rank" else ("usual",):  # it is in no table of others
         file = RunFile(RunSpec.of(name, preset=preset, task=TaskSpec(kind=kind)), FACTS)
         assert written_and_read(file, tmp_path) == file
 

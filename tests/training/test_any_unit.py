@@ -53,7 +53,7 @@ def log(unit: TimeUnit = "s", fractions: bool = False) -> EventStream:
 
 
 def small(name: str) -> Any:
-    config = ARCHITECTURES[name.removesuffix(PAIR_TERM)].config
+    config: Any = ARCHITECTURES[name.removesuffix(PAIR_TERM)].config
     if name.endswith(PAIR_TERM):
         config = replace(config, pair_term="kernel")
     if isinstance(config, GraphMixerConfig):

@@ -212,6 +212,7 @@ def test_a_frozen_encoder_stays_as_it_was(payments: Dataset, tmp_path: Path) -> 
     model = open_model(tmp_path / "run", file)
     assert file.facts.head is not None
     assert file.facts.head.frozen
+    assert isinstance(model, NodeHead)
     assert not model.train().encoder.training
     with pytest.raises(InputError, match="another model \\(different messages\\)"):
         train_run(

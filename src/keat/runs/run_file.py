@@ -58,13 +58,12 @@ class RunFile:
         if other.facts.asked or not self.spec.is_of_graph:
             return self
         theirs = other.facts
-        data = replace(self.facts.data, fingerprint=theirs.data.fingerprint)
         facts = replace(
             self.facts,
-            data=data,
-            asked=theirs.asked,
+            data=replace(self.facts.data, fingerprint=theirs.data.fingerprint),
             num_nodes=theirs.num_nodes,
             feature_dim=theirs.feature_dim,
+            asked=theirs.asked,
         )
         return replace(self, facts=facts)
 
