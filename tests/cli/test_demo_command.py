@@ -9,6 +9,7 @@ import pytest
 from command import assert_fails, keat
 
 from keat.models.registry import LINK_MODELS
+from keat.training.description import read_description
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -38,6 +39,13 @@ def test_as_json(tmp_path: Path) -> None:
     ]
     assert [(result["model"], result["refresh"]) for result in value["results"]] == expected
     assert Path(value["picture"]).read_bytes().startswith(PNG)
+
+
+def test_the_two_networks_differ_in_the_kernel_alone(tmp_path: Path) -> None:
+    assert keat("demo", "--events", "1000", "--epochs", "1", "--out", tmp_path, "--json").code == 0
+    plain, fading = (read_description(tmp_path / f"{name}-1000-0") for name in ("tgn", "keat-tgn"))
+    assert (plain["config"].pop("kernel"), fading["config"].pop("kernel")) == ("identity", "laplacian")
+    assert all(plain[key] == fading[key] for key in ("config", "fit", "limits", "data", "sigma"))
 
 
 def test_without_matplotlib_the_numbers_come_all_the_same(

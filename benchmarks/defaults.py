@@ -1,0 +1,239 @@
+"""How each architecture is best trained on a log of ordinary size, by validation: docs/results/defaults.md.
+
+    python -m benchmarks.defaults screen --data FOLDER --ledger docs/results/defaults.jsonl
+    python -m benchmarks.defaults confirm --data FOLDER --ledger docs/results/defaults.jsonl
+    python -m benchmarks.defaults show --ledger docs/results/defaults.jsonl
+
+FOLDER has the Parquet files of the datasets; `orders` is the log of `keat data example`. Every (part, data,
+rows, model, settings, seed) is one line of the ledger; what is there is not run again. The test splits are
+not looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import torch
+
+import keat
+from benchmarks.ledgers import append, commit, read, spread
+from keat.datasets.example import write_example
+from keat.datasets.loading import Dataset
+from keat.errors import Notice
+from keat.tasks.link import LinkTask
+from keat.tasks.making import make_task
+from keat.training.fit import FitConfig
+from keat.training.runs import configuration, train_run
+
+SHARED = Path(os.environ.get("KEAT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
+COLUMNS: dict[str, dict[str, Any]] = {
+    "bitcoin_otc": {"features": ["rating"], "unit": "s"},
+    "orders": {"src": "customer", "dst": "shop", "time": "when"},  # as in the README
+}
+ASKED = 300  # positives of the validation split, of quick models; half as many of the others
+QUICK = ("tgn", "keat-tgn", "keat-rank")  # rank among all destinations; the others, which embed a candidate
+DRAWN = 20  # anew for every question, among this many, drawn as TGB draws them
+TGB: dict[str, Any] = {"epochs": 30, "patience": 5, "lr": 1e-4, "loss": "pairwise", "negatives": 1}
+
+
+@dataclass(frozen=True)
+class Cell:
+    part: str  # screening, or confirming what it found
+    data: str
+    rows: int
+    model: str
+    settings: tuple[tuple[str, Any], ...]
+    seed: int = 1
+
+
+def fit(
+    epochs: int, lr: float, negatives: int = 1, batch_size: int = 200, patience: int = 0
+) -> dict[str, Any]:
+    """Several negatives are a list; without a patience all epochs are seen."""
+    loss = "pairwise" if negatives == 1 else "listwise"
+    how = {"epochs": epochs, "patience": patience or epochs, "lr": lr, "loss": loss, "negatives": negatives}
+    return how | ({"batch_size": batch_size} if batch_size != 200 else {})
+
+
+def load(name: str, rows: int, folder: Path) -> Dataset:
+    """The first rows of a log."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        options = COLUMNS.get(name, {})
+        if name == "orders":
+            with tempfile.TemporaryDirectory() as scratch:
+                write_example(Path(scratch))
+                return keat.load(Path(scratch) / "orders.csv", **options)
+        table = pq.read_table(folder / f"{name}.parquet").slice(0, rows)
+        return keat.load(table.select(["src", "dst", "t", *options.get("features", [])]), **options)
+
+
+def run_one(cell: Cell, data: Dataset) -> dict[str, Any]:
+    started = time.perf_counter()
+    drawn: dict[str, Any] = {} if cell.model in QUICK else {"negatives": "hist-rnd", "number": DRAWN}
+    task = make_task(data, "val", kind="link-ranking", **drawn)
+    assert isinstance(task, LinkTask)
+    fitting = FitConfig(seed=cell.seed, **dict(cell.settings))
+    with tempfile.TemporaryDirectory() as scratch:
+        run = Path(scratch) / "run"
+        reports = train_run(
+            cell.model,
+            data,
+            run,
+            configuration(cell.model),
+            fitting,
+            task=task.sample(ASKED if cell.model in QUICK else ASKED // 2, seed=0),
+        )
+    return {
+        "candidates": "all" if cell.model in QUICK else f"{DRAWN} drawn",
+        "mrr": max(report.val["mrr"] for report in reports),
+        "best_epoch": [report.epoch for report in reports if report.best][-1],
+        "by_epoch": [round(report.val["mrr"], 4) for report in reports],
+        "train_seconds": round(sum(report.train_seconds for report in reports), 1),
+        "seconds": round(time.perf_counter() - started, 1),
+        "commit": commit(),
+        "machine": f"{platform.machine()}, 1 thread",
+    }
+
+
+SMALL = {"uci": 6_000, "bitcoin_otc": 6_000, "orders": 6_000}  # rows
+# Where every candidate costs a pass of the network, an epoch costs the same in smaller batches: what is left
+# to choose is the rate, the number of steps, and whether some more negatives are worth their time.
+COSTLY = [
+    *(fit(3, lr) for lr in (1e-4, 1e-3)),
+    *(fit(3, lr, batch_size=50) for lr in (3e-4, 1e-3, 3e-3)),
+    fit(3, 1e-3, 5, batch_size=50),
+]
+GRIDS: dict[str, list[dict[str, Any]]] = {
+    "tgn": [
+        TGB,
+        *(fit(8, lr) for lr in (3e-4, 1e-3, 3e-3)),
+        *(fit(8, lr, 20) for lr in (3e-4, 1e-3, 3e-3)),
+        *(fit(8, lr, 20, batch_size=50) for lr in (3e-4, 1e-3)),
+        fit(8, 1e-3, batch_size=50),
+    ],
+    "keat-rank": [
+        fit(8, 1.5e-3, 50, patience=2),
+        fit(8, 3e-3, 50, patience=2),
+        fit(8, 5e-4, 50, patience=2),
+        fit(8, 1.5e-3, 10, patience=2),
+    ],
+    "graphmixer": COSTLY,
+    "tgat": COSTLY,
+    "dygformer": COSTLY,
+}
+
+
+def screen() -> Iterator[Cell]:
+    """One seed of small slices; all of one log before the next."""
+    for name in SMALL:
+        for model, grid in GRIDS.items():
+            for settings in grid:
+                rows = SMALL[name] if model in QUICK else 3_000
+                yield Cell("screen", name, rows, model, tuple(settings.items()))
+
+
+# Of TGN, what screening could not tell apart, on more rows of more logs; the costly ones once.
+LARGER = {"wikipedia": 15_000, "email_eu": 15_000, "uci": 15_000}
+FINALISTS: dict[str, list[dict[str, Any]]] = {
+    "tgn": [
+        TGB,
+        fit(15, 1e-3, 20, patience=4),
+        fit(15, 3e-4, 20, patience=4),
+        fit(15, 1e-3, 20, batch_size=50, patience=4),
+    ],
+}
+CHOSEN: dict[str, dict[str, Any]] = {"tgn": fit(15, 1e-3, 20, patience=4)}
+
+
+def confirm() -> Iterator[Cell]:
+    """The finalists with one seed; then what was chosen, and what was usual, with another."""
+    for model, finalists in FINALISTS.items():
+        for name, rows in LARGER.items():
+            for settings in finalists:
+                yield Cell("confirm", name, rows, model, tuple(settings.items()))
+    for model, chosen in CHOSEN.items():
+        for name, rows in LARGER.items():
+            for settings in (TGB, chosen):
+                yield Cell("confirm", name, rows, model, tuple(settings.items()), 2)
+
+
+def run(cells: Iterator[Cell], ledger: Path, folder: Path, models: list[str]) -> None:
+    for cell in cells:
+        asked = asdict(cell) | {"settings": dict(cell.settings)}
+        if cell.model not in models or any({**line, **asked} == line for line in read(ledger)):
+            continue
+        line = asked | run_one(cell, load(cell.data, cell.rows, folder))
+        append(ledger, line)
+        print(cell.part, cell.data, cell.model, asked["settings"], cell.seed, line["by_epoch"], flush=True)
+
+
+def show(lines: list[dict[str, Any]]) -> str:
+    """A row for each way to train a model, a column for each slice: mean ± std of the best epoch's MRR where
+    there are several seeds, and the seconds of training."""
+    rows: list[str] = []
+    for part, model in dict.fromkeys((line["part"], line["model"]) for line in lines):
+        mine = [line for line in lines if (line["part"], line["model"]) == (part, model)]
+        slices = list(dict.fromkeys((line["data"], line["rows"]) for line in mine))
+        rows += [f"**{model}, {part}**", ""]
+        rows.append("| training | " + " | ".join(f"{name}, {size:,} rows" for name, size in slices) + " |")
+        rows.append("| --- |" + " --- |" * len(slices))
+        for settings in dict.fromkeys(_told(line["settings"]) for line in mine):
+            found = [
+                [line for line in mine if _told(line["settings"]) == settings and _slice(line) == one]
+                for one in slices
+            ]
+            rows.append(f"| {settings} | " + " | ".join(map(_number, found)) + " |")
+        rows.append("")
+    return "\n".join(rows)
+
+
+def _told(settings: dict[str, Any]) -> str:
+    loss = settings["loss"] + (f" {settings['negatives']}" if settings["negatives"] > 1 else "")
+    batch = f", batches of {settings['batch_size']}" if "batch_size" in settings else ""
+    patience = f" (patience {settings['patience']})" if settings["patience"] < settings["epochs"] else ""
+    return f"{loss}, {settings['lr']:g}{batch}, {settings['epochs']} epochs{patience}"
+
+
+def _slice(line: dict[str, Any]) -> tuple[str, int]:
+    return line["data"], line["rows"]
+
+
+def _number(lines: list[dict[str, Any]]) -> str:
+    if not lines:
+        return ""
+    mrr = [line["mrr"] for line in lines]
+    value = spread(mrr) if len(mrr) > 1 else f"{mrr[0]:.3f}"
+    seconds = sum(line["train_seconds"] for line in lines) / len(lines)
+    epochs = ", ".join(str(line["best_epoch"]) for line in lines)
+    return f"{value} (epoch {epochs}; {seconds:.0f} s)"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["screen", "confirm", "show"])
+    parser.add_argument("--data", type=Path, default=SHARED)
+    parser.add_argument("--ledger", type=Path, required=True)
+    parser.add_argument("--models", nargs="*", default=list(GRIDS))
+    given = parser.parse_args()
+    if given.what == "show":
+        print(show(read(given.ledger)))
+        return
+    torch.set_num_threads(1)
+    run(screen() if given.what == "screen" else confirm(), given.ledger, given.data, given.models)
+
+
+if __name__ == "__main__":
+    main()
