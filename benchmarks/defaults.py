@@ -18,7 +18,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,10 +30,11 @@ from benchmarks.ledgers import append, commit, read, spread
 from keat.datasets.example import write_example
 from keat.datasets.loading import Dataset
 from keat.errors import Notice
-from keat.tasks.link import LinkTask
-from keat.tasks.making import make_task
+from keat.runs import RunSpec
+from keat.runs.fitting import train_run
+from keat.runs.spec import configuration
+from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig
-from keat.training.runs import configuration, train_run
 
 SHARED = Path(os.environ.get("KEAT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 COLUMNS: dict[str, dict[str, Any]] = {
@@ -80,20 +81,13 @@ def load(name: str, rows: int, folder: Path) -> Dataset:
 
 def run_one(cell: Cell, data: Dataset) -> dict[str, Any]:
     started = time.perf_counter()
-    drawn: dict[str, Any] = {} if cell.model in QUICK else {"negatives": "hist-rnd", "number": DRAWN}
-    task = make_task(data, "val", kind="link-ranking", **drawn)
-    assert isinstance(task, LinkTask)
+    asked = TaskSpec(kind="link-ranking", sample=ASKED)
+    if cell.model not in QUICK:
+        asked = replace(asked, negatives="hist-rnd", number=DRAWN, sample=ASKED // 2)
     fitting = FitConfig(seed=cell.seed, **dict(cell.settings))
+    spec = RunSpec(cell.model, configuration(cell.model), fitting, asked)
     with tempfile.TemporaryDirectory() as scratch:
-        run = Path(scratch) / "run"
-        reports = train_run(
-            cell.model,
-            data,
-            run,
-            configuration(cell.model),
-            fitting,
-            task=task.sample(ASKED if cell.model in QUICK else ASKED // 2, seed=0),
-        )
+        reports = train_run(spec, data, Path(scratch) / "run").reports
     return {
         "candidates": "all" if cell.model in QUICK else f"{DRAWN} drawn",
         "mrr": max(report.val["mrr"] for report in reports),

@@ -24,11 +24,10 @@ from keat.cli.demo import EPOCHS, EVENTS, TRAINED
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_errands
 from keat.models.registry import LINK_MODELS, create_link_model
+from keat.runs import train
 from keat.tasks.link import LinkTask
 from keat.tasks.making import make_task
 from keat.training.evaluate import evaluate
-from keat.training.fit import FitConfig
-from keat.training.runs import best_epoch, configuration, evaluate_run, train_run
 
 REFRESHES = (200, 1)
 HEURISTICS = [name for name, entry in LINK_MODELS.items() if entry.heuristic]
@@ -75,14 +74,14 @@ def run_one(data: Dataset, model: str, variant: str, seed: int, folder: Path) ->
             built = create_link_model(model, data.train)
             test[str(refresh)] = evaluate(built, task, refresh=refresh).metrics["mrr"]
     else:
-        settings, how = TRAINED[model]
-        config = configuration(model, **settings | VARIANTS[variant])
-        fitting = FitConfig(epochs=EPOCHS, seed=seed, **how)
-        train_run(model, data, folder, config, fitting, resume=folder.exists())
-        line = {"val": best_epoch(folder)["val"]["mrr"], "epoch": best_epoch(folder)["epoch"]}
+        chosen = TRAINED[model] | VARIANTS[variant]
+        run = train(
+            model, data, out=folder, epochs=EPOCHS, seed=seed, resume=folder.exists(), watchers=(), **chosen
+        )
+        line = {"val": run.metrics["mrr"], "epoch": run.best.epoch}
         line["train_seconds"] = round(time.perf_counter() - started, 1)
         for refresh in REFRESHES:
-            test[str(refresh)] = evaluate_run(folder, data, task, "test", refresh=refresh).metrics["mrr"]
+            test[str(refresh)] = run.evaluate(data, refresh=refresh).metrics["mrr"]
     return line | {
         "test": test,
         "seconds": round(time.perf_counter() - started, 1),

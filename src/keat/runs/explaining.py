@@ -166,7 +166,7 @@ def _require_links(run: Run) -> None:
     _require_explained(run)
     if isinstance(run.model, NodeHead):
         raise InputError(
-            f"{run.folder} labels events, and can be asked for their scores; this is for runs that score links."
+            f"{run.folder} labels events, and can be asked for their scores; this is for runs of links."
         )
 
 
