@@ -28,9 +28,9 @@ def demo_report(
     freshest, first = max(fresh, key=lambda r: r.metrics["mrr"]), results[0]
     story = (
         f"KEAT-TGN has a test MRR of {mrr['keat-tgn']:.3f}, TGN {mrr['tgn']:.3f}, keat-rank "
-        f"{mrr['keat-rank']:.3f} and {heuristic}, the best heuristic, {mrr[heuristic]:.3f}; where the state is "
-        f"always fresh, {freshest.model} is best with {freshest.metrics['mrr']:.3f}. This is one seed and a few "
-        "epochs each, so an impression and no verdict."
+        f"{mrr['keat-rank']:.3f} and {heuristic}, the best heuristic, {mrr[heuristic]:.3f}; where the state "
+        f"is always fresh, {freshest.model} is best with {freshest.metrics['mrr']:.3f}. This is one seed and "
+        "a few epochs each, so an impression and no verdict."
     )
     return write_report(
         Report(
