@@ -1,4 +1,4 @@
-"""The pictures of docs/payments.md, drawn from the simulator.
+"""The pictures of docs/understand/payments.md, drawn from the simulator.
 
 python -m benchmarks.payments_figures docs/images
 """

@@ -16,7 +16,7 @@ HEADS = 3
 LEARNED_PER_HEAD = {"learnable", "mixture", "monotone", "gated"}
 SUMS_OF_EXPONENTIALS = {"identity", "laplacian", "learnable", "mixture", "gated"}
 AGES = torch.cat([torch.tensor([0, 1, 2]), torch.logspace(0.5, 10, 400, dtype=torch.float64).long()])
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "understand"
 
 
 def randomized(name: str, seed: int = 0) -> Kernel:

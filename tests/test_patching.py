@@ -20,7 +20,7 @@ from patched_models import LAYERS, NODES, OneLayer, assert_same, gradients, grap
 
 tgn = pytest.importorskip("torch_geometric.nn.models.tgn", reason="keat.patch is for torch_geometric")
 
-PAGE = Path(__file__).parents[1] / "docs" / "patch.md"
+PAGE = Path(__file__).parents[1] / "docs" / "use" / "patch.md"
 
 
 @pytest.fixture(params=LAYERS)

@@ -1,4 +1,4 @@
-"""What docs/payments.md says is planted is found in the stream."""
+"""What docs/understand/payments.md says is planted is found in the stream."""
 
 from __future__ import annotations
 

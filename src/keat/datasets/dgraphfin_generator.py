@@ -1,7 +1,7 @@
 """A stand-in for `dgraphfin.npz`, which is only handed out by hand: same arrays, any size, known truth.
 
 Fraud is drawn from evidence that fades: a contact of a risky type counts 2^(-age / half-life), its age taken
-from the person's latest contact. What is planted, and what is not, is told in docs/dgraphfin.md.
+from the person's latest contact. What is planted, and what is not, is told in docs/understand/dgraphfin.md.
 """
 
 from __future__ import annotations

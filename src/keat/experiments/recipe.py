@@ -117,7 +117,7 @@ def _read(name: str, text: str) -> Recipe:
         recipe = _like(name, arms, content) if "like" in content else _alone(name, arms, content)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(
-            f"The recipe {name} is not one ({error}); see docs/reproduce.md for the form."
+            f"The recipe {name} is not one ({error}); see docs/use/reproduce.md for the form."
         ) from error
     require_sound(recipe)
     return recipe
@@ -148,13 +148,13 @@ def _require_entries(what: str, content: Any, kind: type[Arm] | type[Recipe]) ->
     """What has to be there is there, and nothing that nobody would read."""
     known = {entry.name: entry for entry in fields(kind)}
     if not isinstance(content, dict):
-        raise InputError(f"In {what}, {content!r} is no table; see docs/reproduce.md for the form.")
+        raise InputError(f"In {what}, {content!r} is no table; see docs/use/reproduce.md for the form.")
     for name in content:
         if name not in known:
             raise unknown_name(f"entry of {what}", name, known)
     for name, entry in known.items():
         if name not in content and entry.default is MISSING and entry.default_factory is MISSING:
-            raise InputError(f"There is no '{name}' in {what}; see docs/reproduce.md for the form.")
+            raise InputError(f"There is no '{name}' in {what}; see docs/use/reproduce.md for the form.")
 
 
 def _as_tuples(content: Settings) -> Settings:

@@ -1,4 +1,4 @@
-"""The embedded default dataset: simulated card payments. What is planted is told in docs/payments.md."""
+"""The embedded default dataset: simulated card payments (docs/understand/payments.md)."""
 
 from keat.datasets.payments.errands import ERRANDS, simulate_errands
 from keat.datasets.payments.simulate import (
