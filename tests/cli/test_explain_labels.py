@@ -52,4 +52,4 @@ def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
     far = keat("explain", run, file(), "--event", "900", "--out", tmp_path)
     assert "payments has events 0 to 899, not 900" in assert_fails(far)
     attention = keat("analyze", "attention", run, "--data", "payments:500")
-    assert attention.err.endswith("this is for runs that score links.\n")
+    assert attention.err.endswith("this is for runs of links.\n")
