@@ -89,9 +89,12 @@ class NodeNames:
     def ends_written(
         self, source: Sequence[str | int], destination: Sequence[str | int]
     ) -> tuple[Dense, Dense]:
-        """Both ends of pairs. Where there are no sides, a stranger has one number on either end."""
+        """Both ends of pairs. Where there are no sides, a stranger has one number on either end; where there
+        are, strangers of the two sides are different nodes."""
         if self.side is not None:
-            return self.index_written(source, side="src"), self.index_written(destination, side="dst")
+            src, dst = self.index_written(source, side="src"), self.index_written(destination, side="dst")
+            taken = max(int(src.max(initial=-1)) + 1 - len(self), 0)
+            return src, np.where(dst >= len(self), dst + taken, dst).astype(np.int32)
         both = self.index_written([*source, *destination], side="src")
         return both[: len(source)], both[len(source) :]
 
