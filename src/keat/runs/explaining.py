@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,9 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.calibration.temperature import Temperature
-from keat.datasets.loading import SIMULATED, Dataset
-from keat.datasets.registry import DATASETS
-from keat.disk import look_at
+from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import Reading
 from keat.explain.asking import Asker
@@ -63,18 +61,9 @@ def asker_of(run: Run, data: Dataset | None = None) -> Asker | LabelAsker:
 
 
 def data_for(run: Run, name: str, given: Reading, progress: Progress | None = None) -> Dataset:
-    """A dataset that a run is to explain, read, split and labelled as that of training: columns have to be
-    named only where they are called otherwise now."""
+    """A dataset that a run is to explain, read, split and labelled as that of training."""
     _require_explained(run)  # before a download
-    source = run.spec.source
-    own = source.reading
-    settled = name in DATASETS or name.partition(":")[0] == SIMULATED or look_at(Path(name)) == "folder"
-    if given == Reading():
-        reading = given if settled else own
-    else:
-        same = (given.features, given.categorical) == (own.features, own.categorical)
-        reading = replace(given, label=own.label, encoding=own.encoding if same else None)
-    return replace(source, name=name, reading=reading).open(run.spec.task, progress)
+    return run.spec.source.like(name, given).open(run.spec.task, progress)
 
 
 @dataclass(frozen=True, slots=True)
