@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: run test check coverage bench clean help
+.PHONY: run test check coverage bench docs clean help
 
 help:  ## Say what there is to make
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -35,6 +35,11 @@ bench: $(READY)  ## The quick version of every benchmark
 	@$(BIN)/python -m benchmarks.tgn --quick
 	@$(BIN)/python -m benchmarks.rank --quick
 	@$(BIN)/python -m benchmarks.dygformer --quick
+
+docs: $(READY)  ## The documentation as a site, in build/site; a broken link is an error
+	@test -x $(BIN)/mkdocs || $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[docs]'
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "The site: build/site/index.html"
 
 clean:  ## Remove the environment and everything that was made
 	rm -rf $(VENV) keat-out build dist .pytest_cache .mypy_cache .ruff_cache .coverage

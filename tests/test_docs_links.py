@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import keat
+
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^ *(`{3,}|~{3,}).*?^ *\1 *$", re.DOTALL | re.MULTILINE)
@@ -81,6 +83,19 @@ def test_every_page_can_be_reached_from_the_first() -> None:
         places = [(page.parent / target).resolve() for target in targets if target and "://" not in target]
         ahead += [place for place in places if place.suffix == ".md"]
     assert {page for page in PAGES if page.is_relative_to(ROOT / "docs")} <= reached
+
+
+def test_every_page_is_in_the_menu_of_the_site() -> None:
+    menu = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
+    pages = {str(page.relative_to(ROOT / "docs")) for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    assert set(re.findall(r"\S+\.md$", menu, re.MULTILINE)) == pages
+
+
+def test_the_reference_has_every_public_name() -> None:
+    page = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^::: keat\.(\w+)$", page, re.MULTILINE)) == [
+        name for name in dir(keat) if name != "__version__"
+    ]
 
 
 def test_what_the_test_would_notice() -> None:
