@@ -15,18 +15,17 @@ from torch.nn import functional
 
 from keat.attention import Attention, KernelizedAttention, Modulate, NeighborFeatures
 from keat.clock import PLAIN, Clock
-from keat.compiled import is_compilable
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
 from keat.models import shared_help
 from keat.models.contract import LearnedLinkModel, Queries
-from keat.models.edge_mixing import Edges, mix_edges_packed
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import Neighborhood, score_at_all_times
 from keat.models.settings import check_divides, check_dropout, check_each, check_sizes, check_width, setting
 from keat.models.with_pair_term import PairTermName
-from keat.phase import Precision
+from keat.ops.edge_mixing import Edges, mix_edges
+from keat.ops.phase import Precision
 from keat.state.checking import check_state
 from keat.state.event_log import EventLog
 from keat.state.identity import NodeIdentity
@@ -239,14 +238,8 @@ class TGN(LearnedLinkModel):
 
     def embed(self, nodes: Tensor, t: Tensor | None = None) -> Tensor:
         """Embeddings (n, d) of nodes, at times ``t`` where Δ is measured from the query."""
-        if is_compilable(self.memory.memory):
-            seeds, edges = self._edges(nodes, t)
-            return self.attention.packed_combine(
-                seeds, mix_edges_packed(self.attention.packed_probe(seeds), edges)
-            )
-        hood, last_update = self._neighborhood(nodes)
-        z: Tensor = self.attention(hood.seeds, self._features(hood, last_update, t))
-        return z
+        seeds, edges = self._edges(nodes, t)
+        return self.attention.packed_combine(seeds, mix_edges(self.attention.packed_probe(seeds), edges))
 
     def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:
         self._make_room_for(nodes.cpu().numpy())
