@@ -20,42 +20,19 @@ The last axis of everything large is the query, the first the candidate: product
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
-from keat.attention import KernelizedAttention
+from keat.attention.layer import KernelizedAttention, modulated
 from keat.clock import Clock
 from keat.kernels import Identity, Kernel
 from keat.models.predictor import LinkPredictor
 from keat.ops.all_times import attend_at_all_times, turn_to_all_times
 from keat.ops.scoring import relu_dot_both
+from keat.state.node_state import PastSlots
 from keat.time_encoding import Cosine
 
 NUMBERS_AT_ONCE = 1 << 21  # of the (c, H·T, B) sums: bounds memory, and keeps a piece in cache
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Neighborhood:
-    """The last K events of n nodes, before anything is encoded."""
-
-    seeds: Tensor  # (n, d) memory of the nodes
-    x: Tensor  # (M, d) memory of all nodes their events lead to
-    index: Tensor  # (n, K) row of x
-    mask: Tensor  # (n, K)
-    event: Tensor  # (n, K) row of the messages
-    happened: Tensor  # (n, K) time of the event
-
-    def __getitem__(self, rows: slice) -> Neighborhood:
-        return Neighborhood(
-            self.seeds[rows],
-            self.x,
-            self.index[rows],
-            self.mask[rows],
-            self.event[rows],
-            self.happened[rows],
-        )
 
 
 def score_at_all_times(
@@ -66,7 +43,7 @@ def score_at_all_times(
     clock: Clock,
     sources: Tensor,  # (B, d) projected by lin_src
     t: Tensor,  # (B,)
-    hood: Neighborhood,  # of the C candidates
+    hood: PastSlots,  # of the C candidates
     messages: Tensor,  # (E, R)
 ) -> Tensor:
     """Logits (B, C), the same as embedding every (candidate, time) by itself."""
@@ -123,7 +100,7 @@ class _Scorer:
         self.edge_weights = sources.new_empty(at_once, slots * heads, len(t))
         self.hidden = sources.new_empty(at_once, len(dst), len(t))
 
-    def logits(self, hood: Neighborhood) -> Tensor:
+    def logits(self, hood: PastSlots) -> Tensor:
         """(c, B), without the last bias."""
         (c, slots), heads = hood.mask.shape, self.attention.heads
         absent = ~hood.mask[..., None]
@@ -145,7 +122,7 @@ class _Scorer:
 
     def _attend(
         self,
-        hood: Neighborhood,
+        hood: PastSlots,
         x: Tensor,
         message: Tensor,
         cosine: Tensor,
@@ -163,15 +140,13 @@ class _Scorer:
         time_logit = waves @ self.turn  # (c, K, H, B)
 
         psi = self._psi(hood, age)  # (c, K, H or 1, B)
-        modulate = self.attention.modulate
-        psi_node = psi if modulate in ("node", "both") else None
-        psi_edge = psi if modulate in ("edge", "both") else None
+        psi_node, psi_edge = modulated(self.attention.modulate, psi, None)
         edge_out = self.edge_weights[: len(x)]
         attend_at_all_times(
             time_logit, node_logit, message_logit, hood.mask, psi_node, psi_edge, out, edge_out
         )
 
-    def _psi(self, hood: Neighborhood, age: Tensor) -> Tensor | None:
+    def _psi(self, hood: PastSlots, age: Tensor) -> Tensor | None:
         if isinstance(self.kernel, Identity):
             return None
         terms = self.kernel.exponentials()

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.attention import Modulate
+from keat.attention.layer import Modulate, modulated
 from keat.errors import unknown_name
 from keat.kernels import Kernel
 from keat.ops.edge_mixing import Edges, mix_edges
@@ -88,7 +88,8 @@ class TemporalAttention(nn.Module):
         slot = torch.nonzero(past.mask.flatten())[:, 0]
         row, event, age = (part.flatten()[slot] for part in (past.row, past.event, past.age))
         ones = past.x.new_ones(len(slot), self.heads)
-        psi = kernel(age).expand_as(ones)
+        psi = kernel(age).expand_as(ones)  # (V, H)
+        psi_node, psi_edge = modulated(self.modulate, psi, ones)
         return Edges(
             first=functional.pad(past.mask.sum(dim=1).cumsum(0), (1, 0)),
             x=past.x,
@@ -96,7 +97,7 @@ class TemporalAttention(nn.Module):
             time=encoder(age),
             message=past.message,
             event=event,
-            psi_node=psi if self.modulate in ("node", "both") else ones,
-            psi_edge=psi if self.modulate in ("edge", "both") else ones,
+            psi_node=psi_node,
+            psi_edge=psi_edge,
             keep=self.dropout(ones),
         )

@@ -19,6 +19,7 @@ from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
 from keat.models.settings import (
     LARGEST,
+    PairTermName,
     check_dropout,
     check_each,
     check_range,
@@ -27,7 +28,6 @@ from keat.models.settings import (
     setting,
 )
 from keat.models.temporal_attention import Past, TemporalAttention
-from keat.models.with_pair_term import PairTermName
 from keat.ops.compiling import Integers
 from keat.ops.phase import Precision
 from keat.state.tensors import as_tensor
