@@ -13,10 +13,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from keat.clock import PLAIN, Clock
-from keat.compiled import Integers
 from keat.errors import InputError
 from keat.models import shared_help
-from keat.models.dygformer.dropping import dropout
 from keat.models.node_time import Nodes, NodeTimeModel
 from keat.models.settings import (
     LARGEST,
@@ -27,7 +25,9 @@ from keat.models.settings import (
     check_width,
     setting,
 )
-from keat.phase import Precision
+from keat.ops.compiling import Integers
+from keat.ops.dropping import dropout
+from keat.ops.phase import Precision
 from keat.state.tensors import as_tensor
 
 NODES_AT_ONCE = 1 << 8  # in evaluation: the widest layer then has some 20 MiB

@@ -15,12 +15,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.attention import Modulate, NeighborFeatures
-from keat.attention.mixing import Probe, mix
-from keat.compiled import is_compilable
+from keat.attention.layer import Modulate, modulated
 from keat.errors import unknown_name
 from keat.kernels import Kernel
-from keat.models.edge_mixing import Edges, mix_edges
+from keat.ops.edge_mixing import Edges, mix_edges
 from keat.time_encoding import TimeEncoder
 
 
@@ -78,43 +76,28 @@ class TemporalAttention(nn.Module):
         key, value = (
             part.weight.view(self.heads, -1, part.in_features) for part in (self.lin_key, self.lin_value)
         )
-        node_probe, edge_probe = torch.tensor_split(torch.bmm(query, key), [self.node_dim], dim=2)
-        probe = Probe(
-            node=node_probe.transpose(0, 1),
-            edge=edge_probe.transpose(0, 1),
-            constant=h.new_zeros(len(h), self.heads),
-        )
-        node, edge = self._sums(probe, past, encoder, kernel)  # (n, H, d), (n, H, T + R)
-        mixed = torch.bmm(torch.cat((node, edge), dim=2).transpose(0, 1), value.transpose(1, 2))  # (H, n, C)
+        probe = functional.pad(torch.bmm(query, key), (0, 1))  # (H, n, d + T + R + 1), no constant
+        sums = mix_edges(probe, self._edges(past, encoder, kernel))[..., :-1]  # (H, n, d + T + R)
+        mixed = torch.bmm(sums, value.transpose(1, 2))  # (H, n, C)
         out: Tensor = self.lin_out(mixed.transpose(0, 1).flatten(1))
         normed: Tensor = self.norm(self.dropout(out) + asked)
         return normed
 
-    def _sums(self, probe: Probe, past: Past, encoder: TimeEncoder, kernel: Kernel) -> tuple[Tensor, Tensor]:
-        """Σ_j α_ij h_j and Σ_j α_ij [φ ‖ e], with ψ; zero for a seed that has no past."""
-        on_node, on_edge = (self.modulate in (part, "both") for part in ("node", "edge"))
-        if not is_compilable(past.x):
-            psi = kernel(past.age)
-            near = NeighborFeatures(
-                past.x, past.row, encoder(past.age), past.mask, psi, past.message, past.event
-            )
-            keep = self.dropout(past.x.new_ones(len(past.row), self.heads, past.row.shape[1]))
-            mixed = mix(probe, near, psi if on_node else None, psi if on_edge else None, keep)
-            return mixed.node, mixed.edge
+    def _edges(self, past: Past, encoder: TimeEncoder, kernel: Kernel) -> Edges:
+        """The events that there are, one after the other; ψ multiplies [φ ‖ e], or what else is modulated."""
         slot = torch.nonzero(past.mask.flatten())[:, 0]
         row, event, age = (part.flatten()[slot] for part in (past.row, past.event, past.age))
         ones = past.x.new_ones(len(slot), self.heads)
-        psi = kernel(age).expand_as(ones)
-        edges = Edges(
+        psi = kernel(age).expand_as(ones)  # (V, H)
+        psi_node, psi_edge = modulated(self.modulate, psi, ones)
+        return Edges(
             first=functional.pad(past.mask.sum(dim=1).cumsum(0), (1, 0)),
             x=past.x,
             row=row,
             time=encoder(age),
             message=past.message,
             event=event,
-            psi_node=psi if on_node else ones,
-            psi_edge=psi if on_edge else ones,
+            psi_node=psi_node,
+            psi_edge=psi_edge,
             keep=self.dropout(ones),
         )
-        node, _, edge = mix_edges(probe, edges)
-        return node, edge

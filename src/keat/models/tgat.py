@@ -14,12 +14,12 @@ from torch import Tensor, nn
 
 from keat.attention import Modulate
 from keat.clock import PLAIN, Clock
-from keat.compiled import Integers
 from keat.models import shared_help
 from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
 from keat.models.settings import (
     LARGEST,
+    PairTermName,
     check_dropout,
     check_each,
     check_range,
@@ -28,8 +28,8 @@ from keat.models.settings import (
     setting,
 )
 from keat.models.temporal_attention import Past, TemporalAttention
-from keat.models.with_pair_term import PairTermName
-from keat.phase import Precision
+from keat.ops.compiling import Integers
+from keat.ops.phase import Precision
 from keat.state.tensors import as_tensor
 
 SEEDS_AT_ONCE = 1 << 11  # of one layer, in evaluation: bounds the encodings to some 20 MiB

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from keat.clock import PLAIN, Clock
-from keat.compiled import Integers
 from keat.cooccurrence import geometric_widths
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
@@ -24,6 +23,7 @@ from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pa
 from keat.models.dygformer.tokens import Channels
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
+from keat.ops.compiling import Integers
 from keat.state.checking import check_state
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor
