@@ -22,9 +22,9 @@ PRESETS: tuple[Preset, ...] = get_args(Preset)
 # (docs/results/rank.md). Where one pass over a log is short, small batches are what it has of steps.
 BY_CONFIG: dict[type, FitConfig] = {
     RankConfig: FitConfig(epochs=8, patience=2, lr=1.5e-3, loss="listwise", negatives=50),
-    TGNConfig: FitConfig(epochs=20, patience=4, batch_size=50, lr=1e-3, loss="listwise", negatives=20),
-    DyGFormerConfig: FitConfig(epochs=10, patience=3, batch_size=50, lr=1e-3),
-    GraphMixerConfig: FitConfig(epochs=10, patience=3, batch_size=50, lr=1e-3),
+    TGNConfig: FitConfig(epochs=15, patience=4, batch_size=50, lr=1e-3, loss="listwise", negatives=20),
+    DyGFormerConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),
+    GraphMixerConfig: FitConfig(epochs=5, patience=2, batch_size=50, lr=1e-3),
     TGATConfig: FitConfig(epochs=10, patience=3, lr=1e-4),
 }
 NODES = FitConfig(lr=1e-3)
