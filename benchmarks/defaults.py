@@ -108,13 +108,10 @@ def run_one(cell: Cell, data: Dataset) -> dict[str, Any]:
 
 
 SMALL = {"uci": 6_000, "bitcoin_otc": 6_000, "orders": 6_000}  # rows
-# Where every candidate costs a pass of the network, an epoch costs the same in smaller batches: what is left
-# to choose is the rate, the number of steps, and whether some more negatives are worth their time.
-COSTLY = [
-    *(fit(3, lr) for lr in (1e-4, 1e-3)),
-    *(fit(3, lr, batch_size=50) for lr in (3e-4, 1e-3, 3e-3)),
-    fit(3, 1e-3, 5, batch_size=50),
-]
+# Where every candidate costs a pass of the network, an epoch of many negatives takes many times as long, and
+# one of smaller batches does not: what is left to choose is the rate and the number of steps.
+COSTLY = [fit(3, 1e-4), fit(3, 1e-3), fit(3, 1e-3, batch_size=50)]
+COSTLY_ROWS = {"tgat": 2_000, "dygformer": 2_000, "graphmixer": 3_000}
 GRIDS: dict[str, list[dict[str, Any]]] = {
     "tgn": [
         TGB,
@@ -129,9 +126,7 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
         fit(8, 5e-4, 50, patience=2),
         fit(8, 1.5e-3, 10, patience=2),
     ],
-    "graphmixer": COSTLY,
-    "tgat": COSTLY,
-    "dygformer": COSTLY,
+    **dict.fromkeys(COSTLY_ROWS, COSTLY),
 }
 
 
@@ -140,7 +135,7 @@ def screen() -> Iterator[Cell]:
     for name in SMALL:
         for model, grid in GRIDS.items():
             for settings in grid:
-                rows = SMALL[name] if model in QUICK else 3_000
+                rows = COSTLY_ROWS.get(model, SMALL[name])
                 yield Cell("screen", name, rows, model, tuple(settings.items()))
 
 
@@ -151,13 +146,24 @@ LARGER_BATCHES = [fit(15, lr, 20, patience=4) for lr in (1e-3, 3e-4)]
 
 
 def confirm() -> Iterator[Cell]:
-    """TGN: the finalists on one log, then what was chosen and what was usual on more, with two seeds."""
+    """TGN: the finalists on one log, then what was chosen and what was usual on more, with two seeds. The
+    costly ones on a second slice, with one."""
     for settings in (TGB, *LARGER_BATCHES, CHOSEN):
         yield Cell("confirm", "wikipedia", LARGER["wikipedia"], "tgn", tuple(settings.items()))
     for seed in (1, 2):
         for name, rows in LARGER.items():
             for settings in (TGB, CHOSEN):
                 yield Cell("confirm", name, rows, "tgn", tuple(settings.items()), seed)
+    for settings in (
+        fit(4, 1e-4),
+        fit(4, 1e-3),
+        fit(4, 1e-3, batch_size=50),
+        fit(4, 1e-3, 10, batch_size=50),
+    ):
+        yield Cell("confirm", "uci", 6_000, "tgat", tuple(settings.items()))
+    for model in ("dygformer", "graphmixer"):
+        for settings in (fit(3, 1e-4), fit(3, 1e-3, batch_size=50)):
+            yield Cell("confirm", "bitcoin_otc", 2_000, model, tuple(settings.items()))
 
 
 def run(cells: Iterator[Cell], ledger: Path, folder: Path) -> None:
