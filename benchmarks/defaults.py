@@ -80,7 +80,7 @@ def load(name: str, rows: int, folder: Path) -> Dataset:
 
 
 def run_one(cell: Cell, data: Dataset) -> dict[str, Any]:
-    started = time.perf_counter()
+    started, used = time.perf_counter(), time.process_time()
     asked = TaskSpec(kind="link-ranking", sample=ASKED)
     if cell.model not in QUICK:
         asked = replace(asked, negatives="hist-rnd", number=DRAWN, sample=ASKED // 2)
@@ -95,19 +95,17 @@ def run_one(cell: Cell, data: Dataset) -> dict[str, Any]:
         "by_epoch": [round(report.val["mrr"], 4) for report in reports],
         "train_seconds": round(sum(report.train_seconds for report in reports), 1),
         "seconds": round(time.perf_counter() - started, 1),
+        "cpu_seconds": round(time.process_time() - used, 1),  # the machine may be busy with other work
         "commit": commit(),
         "machine": f"{platform.machine()}, 1 thread",
     }
 
 
 SMALL = {"uci": 6_000, "bitcoin_otc": 6_000, "orders": 6_000}  # rows
-# Where every candidate costs a pass of the network, an epoch costs the same in smaller batches: what is left
-# to choose is the rate, the number of steps, and whether some more negatives are worth their time.
-COSTLY = [
-    *(fit(3, lr) for lr in (1e-4, 1e-3)),
-    *(fit(3, lr, batch_size=50) for lr in (3e-4, 1e-3, 3e-3)),
-    fit(3, 1e-3, 5, batch_size=50),
-]
+# Where every candidate costs a pass of the network, an epoch of many negatives takes many times as long, and
+# one of smaller batches does not: what is left to choose is the rate and the number of steps.
+COSTLY = [fit(3, 1e-4), fit(3, 1e-3), fit(3, 1e-3, batch_size=50)]
+COSTLY_ROWS = {"tgat": 2_000, "dygformer": 2_000, "graphmixer": 3_000}
 GRIDS: dict[str, list[dict[str, Any]]] = {
     "tgn": [
         TGB,
@@ -122,50 +120,46 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
         fit(8, 5e-4, 50, patience=2),
         fit(8, 1.5e-3, 10, patience=2),
     ],
-    "graphmixer": COSTLY,
-    "tgat": COSTLY,
-    "dygformer": COSTLY,
+    **dict.fromkeys(COSTLY_ROWS, COSTLY),
 }
 
 
 def screen() -> Iterator[Cell]:
-    """One seed of small slices; all of one log before the next."""
+    """One seed of small slices; the costly ones on the first alone."""
     for name in SMALL:
         for model, grid in GRIDS.items():
-            for settings in grid:
-                rows = SMALL[name] if model in QUICK else 3_000
+            for settings in grid if model in QUICK or name == "uci" else []:
+                rows = COSTLY_ROWS.get(model, SMALL[name])
                 yield Cell("screen", name, rows, model, tuple(settings.items()))
 
 
-# Of TGN, what screening could not tell apart, on more rows of more logs; the costly ones once.
-LARGER = {"wikipedia": 15_000, "email_eu": 15_000, "uci": 15_000}
-FINALISTS: dict[str, list[dict[str, Any]]] = {
-    "tgn": [
-        TGB,
-        fit(15, 1e-3, 20, patience=4),
-        fit(15, 3e-4, 20, patience=4),
-        fit(15, 1e-3, 20, batch_size=50, patience=4),
-    ],
-}
-CHOSEN: dict[str, dict[str, Any]] = {"tgn": fit(15, 1e-3, 20, patience=4)}
+# Of TGN, what screening could not tell apart, on more rows of more logs.
+LARGER = {"wikipedia": 15_000, "email_eu": 8_000, "uci": 8_000}
+CHOSEN = fit(15, 1e-3, 20, batch_size=50, patience=4)
+LARGER_BATCHES = [fit(15, lr, 20, patience=4) for lr in (1e-3, 3e-4)]
 
 
 def confirm() -> Iterator[Cell]:
-    """The finalists with one seed; then what was chosen, and what was usual, with another."""
-    for model, finalists in FINALISTS.items():
+    """TGN: the finalists on one log, then what was chosen and what was usual on more, with two seeds. The
+    costly ones on a second slice, with one."""
+    for settings in (TGB, *LARGER_BATCHES, CHOSEN):
+        yield Cell("confirm", "wikipedia", LARGER["wikipedia"], "tgn", tuple(settings.items()))
+    for seed in (1, 2):
         for name, rows in LARGER.items():
-            for settings in finalists:
-                yield Cell("confirm", name, rows, model, tuple(settings.items()))
-    for model, chosen in CHOSEN.items():
-        for name, rows in LARGER.items():
-            for settings in (TGB, chosen):
-                yield Cell("confirm", name, rows, model, tuple(settings.items()), 2)
+            for settings in (TGB, CHOSEN):
+                yield Cell("confirm", name, rows, "tgn", tuple(settings.items()), seed)
+    higher = [fit(4, 1e-3), fit(4, 1e-3, batch_size=50), fit(4, 1e-3, 10, batch_size=50)]
+    for settings in (fit(4, 1e-4), *higher, fit(4, 1e-4, 10)):
+        yield Cell("confirm", "uci", 6_000, "tgat", tuple(settings.items()))
+    for model in ("dygformer", "graphmixer"):
+        for settings in (fit(3, 1e-4), fit(3, 1e-3, batch_size=50)):
+            yield Cell("confirm", "bitcoin_otc", 2_000, model, tuple(settings.items()))
 
 
-def run(cells: Iterator[Cell], ledger: Path, folder: Path, models: list[str]) -> None:
+def run(cells: Iterator[Cell], ledger: Path, folder: Path) -> None:
     for cell in cells:
         asked = asdict(cell) | {"settings": dict(cell.settings)}
-        if cell.model not in models or any({**line, **asked} == line for line in read(ledger)):
+        if any({**line, **asked} == line for line in read(ledger)):
             continue
         line = asked | run_one(cell, load(cell.data, cell.rows, folder))
         append(ledger, line)
@@ -221,12 +215,15 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=SHARED)
     parser.add_argument("--ledger", type=Path, required=True)
     parser.add_argument("--models", nargs="*", default=list(GRIDS))
+    parser.add_argument("--seeds", nargs="*", type=int, default=[1, 2])
     given = parser.parse_args()
     if given.what == "show":
         print(show(read(given.ledger)))
         return
     torch.set_num_threads(1)
-    run(screen() if given.what == "screen" else confirm(), given.ledger, given.data, given.models)
+    cells = screen() if given.what == "screen" else confirm()
+    wanted = (cell for cell in cells if cell.model in given.models and cell.seed in given.seeds)
+    run(wanted, given.ledger, given.data)
 
 
 if __name__ == "__main__":
