@@ -19,7 +19,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from keat.attention.mixing import Mixture, NeighborFeatures, Probe, mix
+from keat.attention.mixing import Mixed, NeighborFeatures, Probe, mix
 from keat.errors import KeatError, unknown_name
 
 Modulate = Literal["edge", "node", "both", "none"]
@@ -128,7 +128,7 @@ class KernelizedAttention(nn.Module):
         packed = torch.cat((node.weight, edge.weight, node.bias[:, None]), dim=1)
         return packed.view(self.heads, -1, packed.shape[1])
 
-    def _attend(self, seeds: Tensor, near: NeighborFeatures) -> tuple[Tensor, Mixture]:
+    def _attend(self, seeds: Tensor, near: NeighborFeatures) -> tuple[Tensor, Mixed]:
         self._check_shapes(seeds, near)
         psi_node, psi_edge = modulated(self.modulate, near.psi, None)
         keep = F.dropout(

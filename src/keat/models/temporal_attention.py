@@ -23,7 +23,7 @@ from keat.time_encoding import TimeEncoder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Past:
+class LastEvents:
     """The last K events of n seeds, before anything is encoded."""
 
     x: Tensor  # (M, d) embeddings of the nodes at their other ends
@@ -33,9 +33,9 @@ class Past:
     age: Tensor  # (n, K) int64
     message: Tensor  # (E, R) event features
 
-    def __getitem__(self, seeds: slice) -> Past:
+    def __getitem__(self, seeds: slice) -> LastEvents:
         row, mask, event, age = (part[seeds] for part in (self.row, self.mask, self.event, self.age))
-        return Past(self.x, row, mask, event, age, self.message)
+        return LastEvents(self.x, row, mask, event, age, self.message)
 
 
 class TemporalAttention(nn.Module):
@@ -67,23 +67,23 @@ class TemporalAttention(nn.Module):
         self.norm = nn.LayerNorm(self.out_dim)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, h: Tensor, past: Past, encoder: TimeEncoder, kernel: Kernel) -> Tensor:
+    def forward(self, h: Tensor, past: LastEvents, encoder: TimeEncoder, kernel: Kernel) -> Tensor:
         """(n, d) → (n, d + T, rounded up to a multiple of the heads)"""
-        now = encoder(past.age.new_zeros(1)).expand(len(h), -1)
-        asked = functional.pad(torch.cat((h, now), dim=1), (0, self.padding))
+        now = encoder(past.age.new_zeros(1)).expand(len(h), -1)  # (n, T) φ(0)
+        asked = functional.pad(torch.cat((h, now), dim=1), (0, self.padding))  # (n, H·C)
         query = self.lin_query(asked).unflatten(1, (self.heads, -1)).transpose(0, 1)  # (H, n, C)
         query = query / math.sqrt(query.shape[2])
         key, value = (
             part.weight.view(self.heads, -1, part.in_features) for part in (self.lin_key, self.lin_value)
-        )
+        )  # (H, C, d + T + R)
         probe = functional.pad(torch.bmm(query, key), (0, 1))  # (H, n, d + T + R + 1), no constant
         sums = mix_edges(probe, self._edges(past, encoder, kernel))[..., :-1]  # (H, n, d + T + R)
         mixed = torch.bmm(sums, value.transpose(1, 2))  # (H, n, C)
-        out: Tensor = self.lin_out(mixed.transpose(0, 1).flatten(1))
+        out: Tensor = self.lin_out(mixed.transpose(0, 1).flatten(1))  # (n, H·C)
         normed: Tensor = self.norm(self.dropout(out) + asked)
         return normed
 
-    def _edges(self, past: Past, encoder: TimeEncoder, kernel: Kernel) -> Edges:
+    def _edges(self, past: LastEvents, encoder: TimeEncoder, kernel: Kernel) -> Edges:
         """The events that there are, one after the other; ψ multiplies [φ ‖ e], or what else is modulated."""
         slot = torch.nonzero(past.mask.flatten())[:, 0]
         row, event, age = (part.flatten()[slot] for part in (past.row, past.event, past.age))
@@ -98,6 +98,6 @@ class TemporalAttention(nn.Module):
             message=past.message,
             event=event,
             psi_node=psi_node,
-            psi_edge=psi_edge,
+            psi_edge=psi_edge,  # times [φ ‖ e], in keys and values
             keep=self.dropout(ones),
         )
