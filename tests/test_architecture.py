@@ -14,26 +14,18 @@ PACKAGE = Path(keat.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 LONGEST = 400  # lines
 
-MATHS = {
-    "bandwidth",
-    "clock",
-    "kernels",
-    "phase",
-    "time_encoding",
-    "attention",
-}  # torch and numpy only, and each other
+MATHS = {"bandwidth", "clock", "kernels", "time_encoding", "attention"}  # operations and each other alone
 DATA = {"errors", "disk", "events", "datasets", "bandwidth"}
 BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "errors": set(),
     "disk": {"errors"},
-    "compiled": set(),
-    "team": set(),
-    **{part: MATHS | {"errors", "compiled", "team"} for part in MATHS},
+    "ops": set(),  # torch, numpy and numba only
+    **{part: MATHS | {"errors", "ops"} for part in MATHS},
     "events": {"errors", "disk", "clock"},
     "datasets": {"errors", "disk", "events", "bandwidth", "clock"},
-    "state": {"errors", "events", "compiled", "team"} | MATHS,
-    "cooccurrence": {"errors", "events", "state", "compiled", "team"} | MATHS,
-    "models": {"errors", "events", "state", "cooccurrence", "compiled", "team"} | MATHS,
+    "state": {"errors", "events", "ops"} | MATHS,
+    "cooccurrence": {"errors", "events", "state", "ops"} | MATHS,
+    "models": {"errors", "events", "state", "cooccurrence", "ops"} | MATHS,
     "tasks": DATA | {"state", "models"} | MATHS,
     "calibration": {"errors", "tasks"},
     "training": DATA | {"state", "models", "tasks", "calibration"} | MATHS,
@@ -46,7 +38,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "patching": MATHS | {"errors"},
     "integrations": DATA | {"state", "models", "tasks"} | MATHS,
     "experiments": DATA
-    | {"state", "models", "tasks", "training", "analysis", "report", "explain", "runs"}
+    | {"ops", "state", "models", "tasks", "training", "analysis", "report", "explain", "runs"}
     | MATHS,
 }
 TOP = {"cli", "__init__", "__main__"}  # may import anything
@@ -69,6 +61,12 @@ def imported_parts(path: Path) -> set[str]:
             else:
                 modules.append(node.module or "")
     return {module.split(".")[1] for module in modules if module.startswith("keat.")}
+
+
+def test_models_and_the_rest_do_not_choose_between_compiled_and_plain() -> None:
+    """That is for each operation to know."""
+    outside = [file for file in FILES if part_of(file) != "ops"]
+    assert not [name_of(file) for file in outside if "is_compilable" in file.read_text(encoding="utf-8")]
 
 
 def name_of(path: Path) -> str:

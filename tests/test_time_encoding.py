@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.errors import UnknownNameError
-from keat.phase import phase
+from keat.ops.phase import phase
 from keat.time_encoding import (
     TIME_ENCODERS,
     Cosine,

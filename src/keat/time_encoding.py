@@ -1,7 +1,7 @@
 """Time encodings φ: the age of an event → a vector.
 
 Ages come in the stream's own unit, int64 (or float). Periodic encodings take their phase wΔ + b from
-`keat.phase`, which is exact however long the age, or, with ``precision="legacy"``, as the references have it.
+`keat.ops.phase`, which is exact however long the age, or, with ``precision="legacy"``, as in the references.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from keat.errors import unknown_name
-from keat.phase import Precision, cosine, cosine_and_sine, phase
+from keat.ops.phase import Precision, cosine, cosine_and_sine, phase
 
 
 def geometric_frequencies(dim: int) -> Tensor:

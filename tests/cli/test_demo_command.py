@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from command import assert_fails, keat
 
 from keat.models.registry import LINK_MODELS
+from keat.models.tgn import TGNConfig
+from keat.runs.run_file import read_run_file
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -38,6 +41,16 @@ def test_as_json(tmp_path: Path) -> None:
     ]
     assert [(result["model"], result["refresh"]) for result in value["results"]] == expected
     assert Path(value["picture"]).read_bytes().startswith(PNG)
+
+
+def test_the_two_networks_differ_in_the_kernel_alone(tmp_path: Path) -> None:
+    assert keat("demo", "--events", "1000", "--epochs", "1", "--out", tmp_path, "--json").code == 0
+    plain, fading = (read_run_file(tmp_path / f"{name}-1000-0") for name in ("tgn", "keat-tgn"))
+    assert isinstance(plain.spec.config, TGNConfig)
+    assert isinstance(fading.spec.config, TGNConfig)
+    assert (plain.spec.config.kernel, fading.spec.config.kernel) == ("identity", "laplacian")
+    same = replace(fading.spec, model="tgn", config=replace(fading.spec.config, kernel="identity"))
+    assert (plain.spec, plain.facts) == (same, fading.facts)
 
 
 def test_without_matplotlib_the_numbers_come_all_the_same(

@@ -151,6 +151,6 @@ def test_runs_say_what_they_can_do(graph: dict[str, Any], fraud: Path) -> None:
         failed
     )
     failed = keat("explain", fraud, "--src", "p3", "--dst", "p4")
-    assert "labels events, and can be asked for their scores" in assert_fails(failed)
+    assert "reads features of an event (amount); give them" in assert_fails(failed)
     failed = keat("analyze", "attention", fraud, "--data", f"payments:{len(payments().stream)}")
     assert "labels events, and can be asked for their scores" in failed.err.splitlines()[-1]

@@ -71,7 +71,7 @@ def test_features_are_encoded(tmp_path: Path) -> None:
     assert plain.json["features"] == 1 + 2 + 1
     assert len(plain.notes) == 1
     assert "column 'amount': values reach 2,49" in plain.notes[0]
-    assert "--scale" in plain.notes[0]
+    assert "have features standardized (scale)" in plain.notes[0]
     scaled = keat("data", "info", file, *options, "--scale", "--json")
     assert (scaled.json["features"], scaled.notes) == (4, [])
 

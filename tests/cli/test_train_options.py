@@ -19,8 +19,8 @@ from keat.cli.training_options import command_for, trainable
 from keat.models.registry import GRAPH_ARCHITECTURES
 from keat.models.tgn import TGNConfig
 from keat.runs.run_file import read_run_file
+from keat.runs.usual import usual_fit
 from keat.training import bfloat16
-from keat.training.fit import FitConfig
 
 
 def test_the_help_names_every_model() -> None:
@@ -87,14 +87,18 @@ def test_without_a_model_the_help_says_which_models_have_an_option() -> None:
     shown = shown_options()
     assert shown["--messages"].endswith("Of tgn. [default: v1]")
     assert shown["--ring"].endswith("Of keat-rank. [default: 16]")
-    assert shown["--batch-size"].endswith("Not of gearsage. [default: 200]")
+    assert shown["--historical"].endswith("Not of gearsage. [default: 0.0]")
     assert "Of tgn. Age of an edge: target" in shown["--delta"]
     assert shown["--epochs"] == "Epochs, at most. [default: (depends on the model)]"
     assert "keat train MODEL --help shows its own" in keat("train", "--help").out
 
 
 def test_a_usual_fit_of_node_tasks_is_shown_where_it_differs() -> None:
-    assert shown_options("tgn")["--lr"].endswith("[default: (0.0001; node tasks 0.001)]")
+    links, nodes = usual_fit("tgn"), usual_fit("tgn", "node-property")
+    assert links.epochs != nodes.epochs
+    assert shown_options("tgn")["--epochs"].endswith(
+        f"[default: ({links.epochs}; node tasks {nodes.epochs})]"
+    )
     assert shown_options("keat-rank")["--lr"].endswith("[default: 0.0015]")
 
 
@@ -194,7 +198,7 @@ def test_what_is_typed_arrives(tmp_path: Path) -> None:
     spec = read_run_file(tmp_path / "run").spec
     wanted = TGNConfig("laplacian", 2.0, dim=8, neighbors=3, heads=1, shared_edge_weights=False)
     assert spec.config == wanted
-    assert (spec.fitting.negatives, spec.fitting.seed, spec.fitting.lr) == (2, 3, FitConfig().lr)
+    assert (spec.fitting.negatives, spec.fitting.seed, spec.fitting.lr) == (2, 3, usual_fit("keat-tgn").lr)
 
 
 def option_of(each: Field[Any]) -> str:

@@ -54,3 +54,16 @@ def test_the_past_is_refused_and_nothing_is_lost(run: Path, tmp_path: Path) -> N
     assert "is before 2024-01-03" in assert_fails(
         keat("predict", run, "--source", "C-001", "--time", "2024-01-02")
     )
+
+
+def test_a_run_reads_a_file_as_it_read_that_of_training(run: Path, tmp_path: Path) -> None:
+    """Columns are named again only where they are called otherwise."""
+    asked = ("--refresh", "1", "--json")
+    named = ("--src", "customer", "--dst", "shop", "--time", "when")
+    plain = keat("evaluate", run, tmp_path / "orders.csv", *asked).json
+    told = keat("evaluate", run, tmp_path / "orders.csv", *named, *asked).json
+    other = tmp_path / "other.csv"
+    other.write_text("u,v,t\n" + "".join(orders(0, 400)))
+    renamed = keat("evaluate", run, other, "--src", "u", "--dst", "v", "--time", "t", *asked).json
+    assert plain["mrr"] == told["mrr"] == renamed["mrr"]
+    assert_fails(keat("evaluate", run, other, *asked))

@@ -15,6 +15,7 @@ from keat.datasets.payments import (
     Cause,
     PaymentsConfig,
     PaymentsTruth,
+    simulate_errands,
     simulate_payments,
     simulate_payments_with_truth,
 )
@@ -184,6 +185,37 @@ def test_hints_fade_with_the_planted_half_life(half_life: float) -> None:
     assert later / fresh == pytest.approx(2 ** (-11.5 * HOUR / half_life), abs=0.06)
 
 
+@pytest.mark.parametrize(("looked_at", "other"), [(1, 2), (2, 1)])
+def test_which_basket_is_looked_at_can_be_chosen(looked_at: int, other: int) -> None:
+    look_back = tuple(int(back == looked_at) for back in (1, 2))
+    config = PaymentsConfig(look_back=look_back, hint=1.0, hint_half_life=math.inf, bursts=0.0, stay=0.0)
+    stream, truth = simulate_payments_with_truth(50_000, fraud=False, config=config)
+    order = by_cardholder(stream)
+    category = truth.merchant_category[stream.dst - 1_250][order]
+
+    def agrees(back: int) -> float:
+        same_card = stream.src[order][2:] == stream.src[order][:-2]
+        return float((hints(stream)[order][2 - back : -back] == category[2:])[same_card].mean())
+
+    assert agrees(looked_at) == 1.0
+    assert agrees(other) == pytest.approx(1 / len(CATEGORIES), abs=0.01)
+
+
+def test_errands_are_followed_while_they_are_fresh() -> None:
+    """In a session most payments are where the last basket said; a week later hardly any are."""
+    stream = simulate_errands(30_000, seed=3)
+    assert same(stream, simulate_errands(30_000, seed=3))
+    order = by_cardholder(stream)
+    same_card = np.diff(stream.src[order]) == 0
+    age = np.diff(stream.t[order])[same_card]
+    category = (stream.dst[order] - 2_000) % len(CATEGORIES)
+    agrees = (hints(stream)[order][:-1] == category[1:])[same_card]
+    chance = 1 / len(CATEGORIES)
+    assert agrees[age < 12 * HOUR].mean() > 0.85
+    assert agrees[age > 7 * DAY].mean() == pytest.approx(chance, abs=0.03)
+    assert min(np.mean(age < 2 * DAY), np.mean(age > 4 * DAY)) > 0.25  # both are common
+
+
 def test_hints_can_be_empty() -> None:
     stream, truth = simulate_payments_with_truth(50_000, config=PaymentsConfig(hint=0.0))
     order = by_cardholder(stream)
@@ -256,6 +288,8 @@ def test_without_fraud() -> None:
         ({"events": 100, "cardholders": 0}, "among 0 cardholders"),
         ({"events": 100, "merchants": 3}, "at least 8 merchants"),
         ({"events": 100, "config": dataclasses.replace(PaymentsConfig(), weeks=0)}, "at least 1, not 0"),
+        ({"events": 100, "config": PaymentsConfig(look_back=())}, "which basket is looked at, not \\(\\)"),
+        ({"events": 100, "config": PaymentsConfig(look_back=(0, 0))}, "which basket is looked at"),
     ],
 )
 def test_impossible_sizes(arguments: dict[str, object], message: str) -> None:

@@ -1,4 +1,4 @@
-"""The compiled sums over past events against attention's own, which works on dense slots."""
+"""TGN's sums over past events one after the other against attention's own, which works on dense slots."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from keat.attention import NeighborFeatures
 from keat.events import EventStream
 from keat.models.registry import build_model
 from keat.models.tgn import TGN, TGNConfig
@@ -31,6 +32,22 @@ def some_model(config: TGNConfig, features: int = 3) -> TGN:
     return model
 
 
+def in_slots(model: TGN, nodes: Tensor, t: Tensor | None) -> Tensor:
+    """Embeddings by `KernelizedAttention` itself."""
+    past, slots = model.state.past(nodes), model.config.neighbors
+    count = past.first.diff()
+    mask = torch.arange(slots) < count[:, None]  # (n, K)
+    index, event = torch.zeros(2, len(nodes), slots, dtype=torch.int64)
+    index[mask], event[mask] = past.row, past.event
+    now = past.last_update[index] if t is None else t[:, None]
+    age = torch.where(mask, now - model.log.t[event], 0)
+    near = NeighborFeatures(
+        past.x, index, model.time_encoder(age), mask, model.kernel(age), model.log.features, event
+    )
+    z: Tensor = model.attention(past.seeds, near)
+    return z
+
+
 def gradients(model: TGN, z: Tensor) -> dict[str, Tensor]:
     model.zero_grad()
     weight = torch.linspace(-1, 1, z.numel(), dtype=z.dtype).view_as(z)
@@ -46,8 +63,7 @@ def test_equal_to_attention_with_gradients(kernel: str, modulate: str, delta: st
     model = some_model(config)
     nodes = torch.arange(NODES)
     t = torch.arange(NODES) * 7 + 10_000 if delta == "query" else None
-    hood, last_update = model._neighborhood(nodes)
-    plain = model.attention(hood.seeds, model._features(hood, last_update, t))
+    plain = in_slots(model, nodes, t)
     expected = gradients(model, plain)
     compiled = model.embed(nodes, t)
     torch.testing.assert_close(compiled, plain)
@@ -61,8 +77,8 @@ def test_nobody_has_a_past_and_events_have_no_features() -> None:
     model = some_model(TGNConfig(dim=8, neighbors=5, kernel="laplacian"), features=0)
     assert torch.isfinite(model.embed(torch.arange(NODES))).all()
     model.reset()
-    hood, _ = model._neighborhood(torch.arange(NODES))
-    torch.testing.assert_close(model.embed(torch.arange(NODES)), model.attention.lin_skip(hood.seeds))
+    past = model.state.past(torch.arange(NODES))
+    torch.testing.assert_close(model.embed(torch.arange(NODES)), model.attention.lin_skip(past.seeds))
 
 
 def test_dropout_takes_attention_away_in_training_only() -> None:

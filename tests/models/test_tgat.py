@@ -12,11 +12,11 @@ from torch import Tensor
 
 from keat.errors import KeatError
 from keat.events import EventStream
-from keat.models import temporal_attention
 from keat.models.contract import Queries
 from keat.models.merge import MergeLayer
 from keat.models.temporal_attention import TemporalAttention
 from keat.models.tgat import TGAT, TGATConfig
+from keat.ops import compiling
 
 NODES = 14
 SMALL = TGATConfig(neighbors=3, time_dim=5, out_dim=6, dropout=0.0)
@@ -93,7 +93,7 @@ def test_embeddings_and_gradients_are_the_formulas(
     kernel: str, modulate: str, compiled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not compiled:  # what other devices do
-        monkeypatch.setattr(temporal_attention, "is_compilable", lambda _: False)
+        monkeypatch.setattr(compiling, "DEVICES", frozenset())
     stream = make_stream()
     model = build(stream, replace(SMALL, kernel=kernel, modulate=modulate))  # type: ignore[arg-type]
     moments = [(0, 130), (0, 131), (7, 250), (7, 251), (5, 0), (NODES - 1, 90), (9, 60)]

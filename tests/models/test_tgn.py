@@ -10,6 +10,7 @@ import torch
 
 from keat.errors import InputError
 from keat.events import EventStream
+from keat.experiments.computed import counts_by_part
 from keat.kernels import KERNELS
 from keat.models.contract import Queries
 from keat.models.registry import build_model
@@ -68,7 +69,7 @@ TOTALS = {
 @pytest.mark.parametrize("kernel", ["identity", "laplacian"])
 def test_parameter_counts_are_the_papers(encoder: str, kernel: str) -> None:
     model = TGN(9_227, 172, 80_111.6, TGNConfig(time_encoder=encoder, kernel=kernel))
-    counts = model.parameter_counts()
+    counts = counts_by_part(model)
     assert (
         tuple(counts[part] for part in ("memory", "attention", "predictor", "time encoding"))
         == COUNTS[encoder]

@@ -17,11 +17,10 @@ from keat.models.registry import TRAINED
 from keat.runs.facts import HeadFacts, RunFacts
 from keat.runs.run_file import RunFile, read_run_file
 from keat.runs.spec import RunSpec, SourceSpec, configuration
-from keat.runs.usual import PRESETS
+from keat.runs.usual import PRESETS, usual_fit
 from keat.tasks.kinds import TASKS
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import Kind, TaskSpec
-from keat.training.fit import FitConfig
 
 KINDS: tuple[Kind, ...] = (*TASKS, "graph-label")
 FACTS = RunFacts(DataFacts("shop", 900, "f00d"), "ms", 1 / 3, 30, 2, asked=7, keat="0.1.0")
@@ -190,4 +189,4 @@ def test_a_spec_is_plain_values() -> None:
     assert hash(RunSpec.of("tgn")) == hash(RunSpec.of("tgn"))
     assert RunSpec.of("tgn") != RunSpec.of("tgn", fitting={"seed": 2})
     assert RunSpec.of("tgn", fitting={"seed": 2}).label == "tgn, seed 2"
-    assert asdict(RunSpec.of("tgn"))["fitting"] == asdict(FitConfig())
+    assert asdict(RunSpec.of("tgn"))["fitting"] == asdict(usual_fit("tgn"))

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from keat.attention import Attention, NeighborFeatures
-from keat.models.query_time import Neighborhood
 from keat.models.tgn import TGN
+from keat.state.node_state import PastSlots
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,7 +23,7 @@ class Past:
     the one given to the time encoding φ, which in the model are the same."""
 
     node: Tensor  # (n, K) at the other end of each event
-    hood: Neighborhood  # with the memory of these nodes as it is now: later events do not change it
+    hood: PastSlots  # with the memory of these nodes as it is now: later events do not change it
     psi_age: Tensor  # (n, K) int64, in the unit of the stream's times
     phi_age: Tensor  # (n, K)
 
@@ -69,7 +69,7 @@ def past_of(model: TGN, nodes: Tensor, t: Tensor) -> Past:
     happened = model.log.t[events]
     memory = model.memory.memory
     place = torch.arange(others.numel()).view_as(others)
-    hood = Neighborhood(memory[nodes], memory[others.flatten()], place, mask, events, happened)
+    hood = PastSlots(memory[nodes], memory[others.flatten()], place, mask, events, happened)
     now = t[:, None] if model.config.delta == "query" else model.memory.last_update[others]
     age = torch.where(mask, now - happened, 0)
     return Past(others, hood, age, age)

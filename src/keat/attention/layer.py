@@ -13,16 +13,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from keat.attention.mixing import Mixture, NeighborFeatures, Probe, mix
+from keat.attention.mixing import Mixed, NeighborFeatures, Probe, mix
 from keat.errors import KeatError, unknown_name
 
 Modulate = Literal["edge", "node", "both", "none"]
+Psi = TypeVar("Psi", Tensor, Tensor | None)
+
+
+def modulated(modulate: Modulate, psi: Psi, one: Psi) -> tuple[Psi, Psi]:
+    """What multiplies the node terms and what the edge terms: ψ or ``one``. KEAT is "edge"."""
+    return psi if modulate in ("node", "both") else one, psi if modulate in ("edge", "both") else one
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -122,10 +128,9 @@ class KernelizedAttention(nn.Module):
         packed = torch.cat((node.weight, edge.weight, node.bias[:, None]), dim=1)
         return packed.view(self.heads, -1, packed.shape[1])
 
-    def _attend(self, seeds: Tensor, near: NeighborFeatures) -> tuple[Tensor, Mixture]:
+    def _attend(self, seeds: Tensor, near: NeighborFeatures) -> tuple[Tensor, Mixed]:
         self._check_shapes(seeds, near)
-        psi_node = near.psi if self.modulate in ("node", "both") else None
-        psi_edge = near.psi if self.modulate in ("edge", "both") else None
+        psi_node, psi_edge = modulated(self.modulate, near.psi, None)
         keep = F.dropout(
             near.time.new_ones(len(seeds), self.heads, near.mask.shape[1]), self.dropout, self.training
         )

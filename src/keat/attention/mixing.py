@@ -41,7 +41,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Mixture:
+class Mixed:
     """Sums over the neighbours of a seed, and the attention that weighted them."""
 
     node: Tensor  # (N, H, d) Σ_j α ψ_node x_j
@@ -54,7 +54,7 @@ class Mixture:
 
 def mix(
     probe: Probe, near: NeighborFeatures, psi_node: Tensor | None, psi_edge: Tensor | None, keep: Tensor
-) -> Mixture:
+) -> Mixed:
     """α = softmax_j(ψ_node·node logit + ψ_edge·edge logit); ``keep`` (N, H, K) is dropout's factor on α."""
     features = [_rows(near.x, near.index, near.mask), near.time]
     probes = [probe.node, probe.edge]
@@ -72,7 +72,7 @@ def mix(
         *(tensor.to(dtype) for tensor in (*probes, *features)),
     )
     node_logit, edge_logit, alpha, mass, node, *edge = outputs
-    return Mixture(node, mass, torch.cat(edge, dim=2), node_logit, edge_logit, alpha)
+    return Mixed(node, mass, torch.cat(edge, dim=2), node_logit, edge_logit, alpha)
 
 
 def _rows(table: Tensor, index: Tensor, mask: Tensor) -> Tensor:

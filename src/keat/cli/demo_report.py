@@ -24,14 +24,13 @@ def demo_report(
     """Trained models beside the heuristics, stale and fresh."""
     stale, fresh = ([r for r in results if r.refresh == refresh] for refresh in (200, 1))
     mrr = {r.model: r.metrics["mrr"] for r in stale}
-    best, best_fresh = (max(part, key=lambda r: r.metrics["mrr"]) for part in (stale, fresh))
-    first = results[0]
-    fresher = "it" if best_fresh.model == best.model else best_fresh.model
+    heuristic = max((model for model in mrr if model not in runs), key=lambda model: mrr[model])
+    freshest, first = max(fresh, key=lambda r: r.metrics["mrr"]), results[0]
     story = (
-        f"{best.model} is best with a test MRR of {best.metrics['mrr']:.3f}; where the state is always "
-        f"fresh, {fresher} has {best_fresh.metrics['mrr']:.3f}. Of the trained ones, keat-rank has "
-        f"{mrr['keat-rank']:.3f}, KEAT-TGN {mrr['keat-tgn']:.3f} and TGN {mrr['tgn']:.3f}: one seed and a "
-        "few epochs each, so an impression and no verdict."
+        f"KEAT-TGN has a test MRR of {mrr['keat-tgn']:.3f}, TGN {mrr['tgn']:.3f}, keat-rank "
+        f"{mrr['keat-rank']:.3f} and {heuristic}, the best heuristic, {mrr[heuristic]:.3f}; where the state "
+        f"is always fresh, {freshest.model} is best with {freshest.metrics['mrr']:.3f}. This is one seed and "
+        "a few epochs each, so an impression and no verdict."
     )
     return write_report(
         Report(
@@ -39,9 +38,9 @@ def demo_report(
             eyebrow="keat demo",
             facts=about_data(data),
             tiles=[
-                (f"{best.metrics['mrr']:.3f}", f"test MRR of {best.model}, the best"),
                 (f"{mrr['keat-tgn']:.3f}", "test MRR of KEAT-TGN"),
                 (f"{mrr['tgn']:.3f}", "test MRR of TGN"),
+                (f"{mrr[heuristic]:.3f}", f"test MRR of {heuristic}, the best heuristic"),
                 (f"{first.candidates:,}", f"candidates for each of {first.events:,} test events"),
             ],
             story=story,

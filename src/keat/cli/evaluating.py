@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from keat.cli.console import print_json, print_line, print_table
+from keat.cli.console import print_json, print_line, print_table, progress_bar
 from keat.cli.options import (
     DatasetArgument,
     EvalSample,
@@ -16,7 +16,6 @@ from keat.cli.options import (
     TaskOption,
     asks_of_nodes,
     at_least,
-    open_dataset,
     reads_events,
 )
 from keat.events import Reading
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from keat.report.results import Result
+    from keat.runs.fitting import Data
+    from keat.runs.testing import SomeTask
 
 LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;
 NODES = "persistent-forecast, moving-average"  # asking the registry would bring torch, too slow for --help
@@ -100,12 +101,12 @@ def evaluate_command(
         evaluate_by_name,
         require_known,
         run_file,
+        source_and_task,
     )
     from keat.datasets.labelled_graph import open_labelled_graph
     from keat.runs.answer import require_table_file
-    from keat.runs.fitting import Data
     from keat.runs.queue import require_scores, scored_events
-    from keat.runs.testing import SomeTask, heuristics_for
+    from keat.runs.testing import heuristics_for
     from keat.tasks.graph_label import GraphLabel
 
     require_known(model)  # before a download, not after it
@@ -120,23 +121,19 @@ def evaluate_command(
         graph = open_labelled_graph(dataset)
         data, job = graph, GraphLabel(graph, split)  # type: ignore[arg-type]
     else:
-        kind = task
-        if file is not None and file.spec.task.is_of_nodes:  # its own labels, unless others are asked for
-            kind = kind or file.spec.task.kind
-            if (labels, asked) == (LabelSource(), TaskSpec()):
-                labels, asked = file.spec.source.labels, file.spec.task
-        kind = kind or labels.task or ("node-label" if reading.label is not None else None)
-        asked = replace(
+        how = replace(
             asked,
-            kind=kind,  # type: ignore[arg-type]
+            kind=task,  # type: ignore[arg-type]
             negatives=negatives,  # type: ignore[arg-type]
             number=num_negatives,
             seed=seed,
             sample=eval_sample,
             sample_seed=seed,
         )
-        stream = labels.label(open_dataset(dataset, labels.reading(reading)), asked.labelled)
-        data, job = stream, asked.make(stream, split, trust_pickle=trust_pickle)  # type: ignore[arg-type]
+        source, how = source_and_task(file, dataset, reading, labels, how)
+        with progress_bar(f"getting {dataset}", unit="bytes") as progress:
+            stream = source.open(how, progress)
+        data, job = stream, how.make(stream, split, trust_pickle=trust_pickle)  # type: ignore[arg-type]
     if scores is not None:
         require_scores(job)  # before the work, not after it
     names = heuristics_for(job) if model == HEURISTICS else [model]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from keat.cli.console import progress_bar
 from keat.disk import look_at
 from keat.errors import InputError, unknown_name
+from keat.events import Reading
 from keat.models.registry import GRAPH_BASELINES, LINK_MODELS, TRAINED
 from keat.report.results import Negatives, Result
 from keat.runs.fitting import Data
 from keat.runs.run_file import RunFile, is_run, read_run_file, require_run, whole_run_file
+from keat.runs.spec import SourceSpec
 from keat.runs.testing import (
     SomeTask,
     evaluate_run,
@@ -21,7 +24,9 @@ from keat.runs.testing import (
     one_thread,
 )
 from keat.tasks.graph_label import GraphLabel
+from keat.tasks.label_source import LabelSource
 from keat.tasks.link import LinkClassification, LinkRanking
+from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.node_tasks import NODE_TASKS
 
@@ -97,6 +102,22 @@ def require_known(name: str) -> None:
 def run_file(name: str) -> RunFile | None:
     """What a run is; None for what is no run."""
     return read_run_file(Path(name)) if is_run(name) else None
+
+
+def source_and_task(
+    file: RunFile | None, dataset: str, reading: Reading, labels: LabelSource, asked: TaskSpec
+) -> tuple[SourceSpec, TaskSpec]:
+    """Where the data are and what is asked of them. A run's are read and labelled as those it was trained on,
+    and it is asked what it was trained for, unless something else is said."""
+    source = SourceSpec(dataset, reading, labels=labels)
+    kind = asked.kind or labels.task or ("node-label" if reading.label is not None else None)
+    if file is None or labels != LabelSource():
+        return source, replace(asked, kind=kind)
+    own = file.spec.task
+    if own.is_of_nodes and asked.kind in (None, own.kind):
+        protocol = own.protocol if asked.protocol == "strict" else asked.protocol
+        asked, kind = replace(asked, labelled=own.labelled, protocol=protocol), own.kind
+    return file.spec.source.like(dataset, reading), replace(asked, kind=kind)
 
 
 def _require_right_kind(name: str, task: SomeTask) -> None:

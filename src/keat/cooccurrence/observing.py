@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from keat.compiled import compiled
 from keat.cooccurrence.tables import (
     EVENTS,
     FIRSTS,
@@ -23,6 +22,7 @@ from keat.cooccurrence.tables import (
     Tables,
     pair_key,
 )
+from keat.ops.compiling import compiled
 from keat.state.pair_table import slot_of
 
 STEP = 0.1  # a running share moves by this much of the way with each event, by more while there are few

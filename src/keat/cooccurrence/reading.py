@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keat.compiled import compiled
 from keat.cooccurrence.columns import NEVER
 from keat.cooccurrence.observing import observe
 from keat.cooccurrence.paths import THREE, THREE_PATHS, TWO, TWO_PATHS, walk, wipe
@@ -26,6 +25,7 @@ from keat.cooccurrence.tables import (
     Tables,
     row_of,
 )
+from keat.ops.compiling import compiled
 
 # Places among the single numbers of a pair, in the order of PAIR_SINGLE. What is left out comes after the
 # place of SINCE_MEETING: the weights in the last 2, 5 and 20 events.

@@ -81,6 +81,12 @@ class Dataset:
         return dataset_html(self)
 
 
+def is_settled(source: str) -> bool:
+    """Whether the columns of what is called so are known: of a dataset by name, or of a saved stream."""
+    named = source in DATASETS or source.partition(":")[0] == SIMULATED
+    return named or look_at(Path(source)) == "folder"
+
+
 def load(
     source: Any,
     *,

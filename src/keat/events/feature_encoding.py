@@ -74,7 +74,7 @@ def learn_columns(
         if column.values is not None:
             learned.append(ColumnEncoding(column.name, 1, _categories(column, part[:, 0])))
         elif scale and column.name not in kept:
-            mean, deviation = _scales(part)
+            mean, deviation = scales(part)
             learned.append(ColumnEncoding(column.name, column.width, None, tuple(mean), tuple(deviation)))
         else:
             learned.append(ColumnEncoding(column.name, column.width))
@@ -151,7 +151,7 @@ def _categories(column: RawColumn, codes: npt.NDArray[np.float32]) -> tuple[str,
     return tuple(values.to_pylist())
 
 
-def _scales(part: Matrix) -> tuple[list[float], list[float]]:
+def scales(part: Matrix) -> tuple[list[float], list[float]]:
     """Mean and deviation of each position, summed in float64; 1 for what does not vary."""
     if len(part) == 0:
         return [0.0] * part.shape[1], [1.0] * part.shape[1]

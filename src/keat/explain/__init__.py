@@ -1,7 +1,22 @@
-"""Why a pair scored as it did: past events, node and edge parts, what-ifs, as numbers, picture and page."""
+"""Why a pair or an event scored as it did: in a plain sentence, in numbers, in a picture and on a page."""
 
 from keat.explain.ends import End, Neighbor
+from keat.explain.event import EventExplanation, Part, PastEvent, explain_event
+from keat.explain.explained import Explained
 from keat.explain.explanation import Explanation, explain_pair
 from keat.explain.scored import Names, Scored, explain_by_pair_term
 
-__all__ = ["End", "Explanation", "Names", "Neighbor", "Scored", "explain_by_pair_term", "explain_pair"]
+__all__ = [
+    "End",
+    "EventExplanation",
+    "Explained",
+    "Explanation",
+    "Names",
+    "Neighbor",
+    "Part",
+    "PastEvent",
+    "Scored",
+    "explain_by_pair_term",
+    "explain_event",
+    "explain_pair",
+]

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from html import escape
-from importlib.resources import files
 from pathlib import Path
-from string import Template
 
-import keat
 from keat.disk import write_text
 from keat.events import humanize
+from keat.explain.event import EventExplanation
+from keat.explain.explained import Explained
 from keat.explain.explanation import Explanation
 from keat.explain.page_charts import deletion, sweeps
+from keat.explain.page_event import event_page
 from keat.explain.page_pair import pair_section
 from keat.explain.page_tables import choices, table
+from keat.explain.page_template import asset, filled, template
 from keat.explain.pair_wording import evidence
 from keat.explain.scored import Scored
-from keat.explain.wording import ago, moment, signed
-from keat.report.style import base_style
+from keat.explain.wording import ago, signed, where_and_when
 
 LOGITS = {
     "edge": "The logit of an event is node + ψ·edge",
@@ -36,27 +35,23 @@ _CLOCKS = {
 }
 
 
-def write_page(explanation: Scored, path: Path) -> None:
+def write_page(explanation: Explained, path: Path) -> None:
     write_text(path, page(explanation))
 
 
-def page(x: Scored) -> str:
+def page(x: Explained) -> str:
     """The page as text. Without attention there is nothing to slide, and no program."""
-    return _template("page.html").substitute(
-        title=escape(f"{x.source} → {x.destination}: {signed(x.score, plus=False)}"),
-        style=base_style() + _asset("page.css"),
-        eyebrow=escape(model_line(x)),
-        source=escape(str(x.source)),
-        destination=escape(str(x.destination)),
-        score=signed(x.score, plus=False),
-        facts=escape(facts_line(x)),
-        notice="" if x.notice is None else f'<p class="notice">{escape(x.notice)}</p>',
+    if isinstance(x, EventExplanation):
+        return event_page(x)
+    assert isinstance(x, Scored)
+    return filled(
+        x,
+        eyebrow=model_line(x),
+        facts=facts_line(x),
+        story=story(x),
         tiles=_tiles(x),
-        story=escape(story(x)),
-        pair=pair_section(x),
-        attention=_attention(x) if isinstance(x, Explanation) else "",
+        sections=pair_section(x) + (_attention(x) if isinstance(x, Explanation) else ""),
         notes=_notes(x),
-        footer=escape(f"keat {keat.__version__}"),
         program=_program(x) if isinstance(x, Explanation) and x.has_past else "",
     )
 
@@ -66,7 +61,7 @@ def _attention(x: Explanation) -> str:
     tables = "\n".join(table(x, side) for side in (0, 1))
     if not x.has_past:
         return tables
-    return _template("attention.html").substitute(
+    return template("attention.html").substitute(
         choices=choices(x),
         last=len(x.ages) - 1,
         clock=_CLOCKS[x.model["delta"]],
@@ -80,16 +75,8 @@ def _program(x: Explanation) -> str:
     pieces = json.dumps(x.pieces | {"labels": [ago(age, x.unit) for age in x.ages]}).replace("</", "<\\/")
     return f"""<script type="application/json" id="pieces">{pieces}</script>
 <script>
-{_asset("page.js")}
+{asset("page.js")}
 </script>"""
-
-
-def _template(name: str) -> Template:
-    return Template(_asset(name))
-
-
-def _asset(name: str) -> str:
-    return (files("keat.explain") / "assets" / name).read_text(encoding="utf-8")
 
 
 def story(x: Scored) -> str:
@@ -135,21 +122,14 @@ def model_line(x: Scored) -> str:
 
 
 def facts_line(x: Scored) -> str:
-    parts = [f"at {moment(x.t, x.unit)}"]
-    if x.dataset is not None:
-        parts.append(x.dataset)
+    parts = [where_and_when(x)]
     if x.rank is not None:
         parts.append(f"rank {x.rank:g} of {x.candidates:,} candidates")
     return " · ".join(parts)
 
 
-def _tiles(x: Scored) -> str:
-    tiles = [
-        (
-            signed(x.score, plus=False),
-            _what_a_score_is(x),
-        )
-    ]
+def _tiles(x: Scored) -> list[tuple[str, str]]:
+    tiles = [(signed(x.score, plus=False), _what_a_score_is(x))]
     if x.pair is not None and x.model["name"] != "keat-rank":  # of which it is all
         tiles.append((signed(x.pair.logit), "from the pair term: what the two have been to each other"))
     if isinstance(x, Explanation):
@@ -164,7 +144,7 @@ def _tiles(x: Scored) -> str:
         ]
     elif x.model["name"] != "keat-rank":
         tiles.append((signed(x.score_of_embeddings), "from the embeddings of the two"))
-    return "\n".join(f"<li><b>{value}</b>{escape(what)}</li>" for value, what in tiles)
+    return tiles
 
 
 def _what_a_score_is(x: Scored) -> str:
@@ -173,7 +153,7 @@ def _what_a_score_is(x: Scored) -> str:
     return f"score, a logit; as a probability {1 / (1 + math.exp(min(-x.score, 700))):.0%}, uncalibrated"
 
 
-def _notes(x: Scored) -> str:
+def _notes(x: Scored) -> list[str]:
     notes = _notes_on_attention(x) if isinstance(x, Explanation) else []
     if x.pair is not None:
         notes.append(
@@ -183,7 +163,7 @@ def _notes(x: Scored) -> str:
         )
     if x.pair is not None and isinstance(x, Explanation):
         notes.append("Where ages are changed, the pair term stays as it was.")
-    return "<ul>" + "".join(f"<li>{escape(note)}</li>" for note in notes) + "</ul>"
+    return notes
 
 
 def _notes_on_attention(x: Explanation) -> list[str]:

@@ -24,14 +24,14 @@ def pair_tables(x: Scored) -> str:
     reach = max(abs(effect) for effect in (*x.pair.effects.values(), *x.pair.width_effects)) or 1.0
     of_groups = "\n".join(
         f'<tr><td class="wide"><span class="who">{escape(one.group)}</span></td>'
-        f'<td class="wide">{escape(one.known)}</td>{_effect(one.effect, reach)}</tr>'
+        f'<td class="wide">{escape(one.known)}</td>{effect_cells(one.effect, reach)}</tr>'
         for one in known
     )
     of_widths = "\n".join(
         f'<tr><td><span class="who">{escape(one.width)}</span></td>'
         f'<td class="right" data-label="meetings">{one.meetings:.3g}</td>'
         f'<td class="right" data-label="to the destination">{one.to_candidate:.3g}</td>'
-        f"{_effect(one.effect, reach)}</tr>"
+        f"{effect_cells(one.effect, reach)}</tr>"
         for one in widths
     )
     return f"""<p class="hint">The pair term adds {signed(x.pair.logit)} to the score; it
@@ -52,7 +52,8 @@ strangers. The parts work together, so effects need not add up.</p>
 </tbody></table>"""
 
 
-def _effect(effect: float, reach: float) -> str:
+def effect_cells(effect: float, reach: float) -> str:
+    """A bar on an axis from -reach to reach, and the number."""
     part = effect / reach
     bar = f"left:{50 + 50 * min(part, 0):.2f}%;width:{50 * abs(part):.2f}%"
     return (

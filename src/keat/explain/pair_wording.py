@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from keat.events import humanize
 from keat.events.units import TimeUnit
+from keat.explain.wording import times
 from keat.models.pair_explanation import PairExplanation
 
 
@@ -57,7 +58,7 @@ def _known(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
     def share(name: str) -> str:
         return f"{100 * n[name]:.0f} %"
 
-    met = f"met {_times(n['meetings'])}, {last('age of the last meeting')}"
+    met = f"met {times(n['meetings'])}, {last('age of the last meeting')}"
     place = n["1 / recency rank among the source's destinations"]
     rank = "not among the source's destinations"
     if place > 0:
@@ -92,7 +93,3 @@ def _known(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
         "identity": "the source itself" if n["is the source itself"] else "another node",
         "the source": f"{events}, " + last("age of the source's last event"),
     }
-
-
-def _times(number: float) -> str:
-    return "once" if number == 1 else f"{number:,.0f} times"

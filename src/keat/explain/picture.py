@@ -10,10 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.explain.ends import End
+from keat.explain.event import EventExplanation
+from keat.explain.explained import Explained
 from keat.explain.explanation import Explanation
 from keat.explain.page import counterfactual, facts_line, model_line, story
 from keat.explain.page_charts import axis
 from keat.explain.page_tables import LOGIT_PARTS, logit_parts
+from keat.explain.picture_event import write_event_picture
 from keat.explain.picture_pair import draw_evidence, draw_widths
 from keat.explain.scored import Scored
 from keat.explain.wording import ago, signed
@@ -26,9 +29,13 @@ if TYPE_CHECKING:
 VERMILION, GREY = "#D55E00", "0.55"
 
 
-def write_picture(x: Scored, path: Path) -> None:
+def write_picture(x: Explained, path: Path) -> None:
     """A PNG of all there is: logits and attention of every past event, two sweeps and the deletion curves;
-    the parts of the pair term."""
+    the parts of the pair term; or what each part of a labelled event is worth."""
+    if isinstance(x, EventExplanation):
+        write_event_picture(x, path)
+        return
+    assert isinstance(x, Scored)
     plt = pyplot()
     attention = x if isinstance(x, Explanation) and x.has_past else None
     ratios = [1.25, 1, 1, 1] if attention is not None else []

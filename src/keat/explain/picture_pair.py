@@ -15,17 +15,20 @@ if TYPE_CHECKING:
 def draw_evidence(axes: Axes, x: Scored) -> None:
     assert x.pair is not None
     known = evidence(x.pair, x.unit)
-    _bars(axes, "pair term: effect of each part", [one.group for one in known], [one.effect for one in known])
+    effect_bars(
+        axes, "pair term: effect of each part", [one.group for one in known], [one.effect for one in known]
+    )
 
 
 def draw_widths(axes: Axes, x: Scored) -> None:
     assert x.pair is not None
     widths = by_width(x.pair, x.unit)
     title = "and of its memory, by width"
-    _bars(axes, title, [one.width for one in widths], [one.effect for one in widths])
+    effect_bars(axes, title, [one.width for one in widths], [one.effect for one in widths])
 
 
-def _bars(axes: Axes, title: str, names: list[str], effects: list[float]) -> None:
+def effect_bars(axes: Axes, title: str, names: list[str], effects: list[float]) -> None:
+    """One bar an effect, the first on top."""
     axes.set_title(title, loc="left", fontsize=10)
     axes.barh(range(len(names)), effects, color=GREEN)
     axes.set_yticks(range(len(names)), names, fontsize=8)

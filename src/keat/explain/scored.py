@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from html import escape
 from typing import Any
 
 from keat.events.units import TimeUnit
+from keat.explain.explained import Explained
 from keat.models.pair_explanation import PairExplanation
 from keat.models.rank import KeatRank
 from keat.models.with_pair_term import WithPairTerm
@@ -31,40 +31,34 @@ class Names:
     observed: int | None = None  # so many events of the dataset the model had seen
     notice: str | None = None  # what the reader must know of the data
 
+    def placed(self, source: int, destination: int, t: int) -> dict[str, Any]:
+        """The fields of `Explained` that say where and when."""
+        return {
+            "dataset": self.dataset,
+            "unit": self.unit,
+            "source": self.label(source),
+            "destination": self.label(destination),
+            "t": t,
+            "observed": self.observed,
+            "notice": self.notice,
+        }
+
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Scored:
-    """A pair that was scored. ``unit`` is that of all times."""
+class Scored(Explained):
+    """A pair that was scored."""
 
-    model: dict[str, Any]
-    dataset: str | None
-    unit: TimeUnit
-    source: str | int
-    destination: str | int
-    t: int
-    score: float
     rank: float | None
     candidates: int | None
     pair: PairExplanation | None  # the pair term, where the model has one
-    observed: int | None  # events of the dataset, from its first, that the model had seen
-    notice: str | None
 
     @property
     def score_of_embeddings(self) -> float:
         """The score without the pair term."""
         return self.score - (0.0 if self.pair is None else self.pair.logit)
 
-    def _repr_html_(self) -> str:
-        """The page, in a notebook."""
-        from keat.explain.page import page
-
-        content = escape(page(self), quote=True)
-        return f'<iframe srcdoc="{content}" style="width: 100%; height: 48em; border: 0"></iframe>'
-
     def to_json(self) -> dict[str, Any]:
-        """Everything a person would read, in plain values."""
-        names = ("model", "dataset", "unit", "source", "destination", "t", "score", "rank", "candidates")
-        plain = {name: getattr(self, name) for name in (*names, "observed", "notice")}
+        plain = Explained.to_json(self) | {"rank": self.rank, "candidates": self.candidates}
         if self.pair is None:
             return plain | {"pair": None}
         told = asdict(self.pair) | {"remembers": self.pair.remembers(self.unit)}
@@ -97,14 +91,7 @@ def placed(
     names: Names, source: int, destination: int, t: int, rank: tuple[float, int] | None
 ) -> dict[str, Any]:
     """The fields of `Scored` that say where and when."""
-    return {
-        "dataset": names.dataset,
-        "unit": names.unit,
-        "source": names.label(source),
-        "destination": names.label(destination),
-        "t": t,
+    return names.placed(source, destination, t) | {
         "rank": None if rank is None else rank[0],
         "candidates": None if rank is None else rank[1],
-        "observed": names.observed,
-        "notice": names.notice,
     }

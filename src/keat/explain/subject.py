@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from keat.errors import InputError
 from keat.events import TimeUnit
+from keat.events.feature_encoding import ColumnEncoding
 from keat.events.fingerprint import DataFacts
 from keat.models.contract import LearnedLinkModel
+from keat.models.node_head import EventHead
 from keat.models.rank import KeatRank
 from keat.models.tgn import TGN
 from keat.models.with_pair_term import WithPairTerm
+
+Model = TypeVar("Model", bound=LearnedLinkModel | EventHead)
 
 
 class NamesOfNodes(Protocol):
     """What the user calls the nodes."""
 
+    def __len__(self) -> int: ...
     def label(self, node: int, /) -> str | int: ...
     def index_written(
         self, labels: Sequence[str | int], *, side: Literal["src", "dst"]
@@ -28,8 +33,8 @@ class NamesOfNodes(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Subject:
-    """A model that scores links, in the states it can be had in."""
+class AnySubject(Generic[Model]):
+    """A model in the states it can be had in."""
 
     name: str  # of the model
     where: str  # the folder of its run, for sentences
@@ -39,8 +44,13 @@ class Subject:
     feature_dim: int
     data: DataFacts  # what it was trained on
     names: NamesOfNodes
-    validated: Callable[[], LearnedLinkModel]  # a model with the state after validation, another at each call
-    present: LearnedLinkModel  # with everything observed that the run has seen; not to be changed
+    validated: Callable[[], Model]  # a model with the state after validation, another at each call
+    present: Model  # with everything observed that the run has seen; not to be changed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Subject(AnySubject[LearnedLinkModel]):
+    """A model that scores links."""
 
     def require_explainable(self) -> None:
         """By an attention or by a pair term."""
@@ -49,3 +59,12 @@ class Subject:
                 f"{self.where} holds a {self.name}; explanations read the attention of TGN and pair terms. "
                 "It can be asked for predictions and be evaluated all the same."
             )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelSubject(AnySubject[EventHead]):
+    """A model that labels events."""
+
+    label: str | None  # what the label is called, where it has a name
+    columns: tuple[ColumnEncoding, ...]  # the features of an event, as the user calls them
+    probability: Callable[[float], float] | None  # that a score stands for

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from keat.errors import InputError
 from keat.events import humanize
 from keat.events.units import SECONDS_PER, TimeUnit
+from keat.explain.explained import Explained
 
 _SECONDS = {
     "s": 1.0,
@@ -67,9 +69,54 @@ def moment(t: int, unit: TimeUnit) -> str:
     return f"{t:,} {unit}"
 
 
+def where_and_when(x: Explained) -> str:
+    """The time of what is explained, and in which data."""
+    when = f"at {moment(x.t, x.unit)}"
+    return when if x.dataset is None else f"{when} · {x.dataset}"
+
+
 def signed(value: float, plus: bool = True) -> str:
     """Three decimals with a true minus; – for what there is no number of."""
     if math.isnan(value):
         return "–"
     text = f"{value:+.3f}" if plus else f"{value:.3f}"
     return text.replace("-", "−")
+
+
+def times(number: float) -> str:
+    """How often: never, once, 12 times."""
+    return {0: "never", 1: "once"}.get(round(number), f"{number:,.0f} times")
+
+
+def ordinal(number: int) -> str:
+    """1st, 2nd, 3rd, 11th, 1,001st."""
+    last = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number:,}{last}"
+
+
+def both(clauses: Sequence[str]) -> str:
+    """Several clauses as one; a comma before "and" keeps those apart that have commas themselves."""
+    *first, last = clauses
+    return f"{', '.join(first)}, and {last}" if first else last
+
+
+def percent(share: float) -> str:
+    """Two digits, and never 0 % or 100 % of what is neither."""
+    if 0 < share < 1e-4:
+        return "less than 0.01 %"
+    if 0.995 <= share < 1:
+        return "more than 99 %"
+    return f"{100 * share:.2g} %" if share < 0.1 else f"{100 * share:.0f} %"
+
+
+def amount(value: float | str | list[float]) -> str:
+    """A number in three digits with separators, a text as it is, a list in short."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return f"{len(value)} numbers"
+    if value and not 1e-3 <= abs(value) < 1e9:
+        return f"{value:.2e}".replace("-", "−")
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    text = f"{value:,.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")

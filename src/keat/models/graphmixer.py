@@ -1,7 +1,4 @@
-"""GraphMixer and KEAT-GraphMixer: an MLP-Mixer over a node's last events; no attention and no memory.
-
-KEAT is one change: what an event brings, [φ(Δ) ‖ message], is multiplied by ψ(Δ) before it becomes a token.
-"""
+"""GraphMixer and KEAT-GraphMixer: an MLP-Mixer over a node's last events; no attention and no memory."""
 
 from __future__ import annotations
 
@@ -13,10 +10,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from keat.clock import PLAIN, Clock
-from keat.compiled import Integers
 from keat.errors import InputError
 from keat.models import shared_help
-from keat.models.dygformer.dropping import dropout
 from keat.models.node_time import Nodes, NodeTimeModel
 from keat.models.settings import (
     LARGEST,
@@ -27,7 +22,9 @@ from keat.models.settings import (
     check_width,
     setting,
 )
-from keat.phase import Precision
+from keat.ops.compiling import Integers
+from keat.ops.dropping import dropout
+from keat.ops.phase import Precision
 from keat.state.tensors import as_tensor
 
 NODES_AT_ONCE = 1 << 8  # in evaluation: the widest layer then has some 20 MiB
@@ -67,10 +64,15 @@ class GraphMixerConfig:
 
 
 class GraphMixer(NodeTimeModel):
-    """z_i(t) = W [mean over tokens of mixer(tokens) ‖ x_i + mean of the neighbours' x_j] + b.
+    """Of the last K events of node i before t, oldest first, with messages e_k and ages Δ_k:
 
-    The K tokens are W_p (ψ(Δ) [φ(Δ) ‖ message]) + b_p of the last K events, oldest first. Where there are
-    fewer, the first tokens are padding, b_p alone: as ψ goes to 0, an event turns into padding.
+        a_k    = ψ(Δ_k) · [φ(Δ_k) ‖ e_k]                                     ψ is KEAT; in GraphMixer it is 1
+        X      = mixer(… mixer([W_p a_k + b_p]_k))                           (K, channels), see `MixerBlock`
+        z_i(t) = W [mean_k X_k ‖ x_i + mean of the last neighbours' x_j] + b
+        logit(u, v, t) = merge(z_u(t), z_v(t))
+
+    Where there are fewer events, the first tokens are padding, b_p alone: as ψ goes to 0, an event turns into
+    padding.
     """
 
     name = "graphmixer"
@@ -120,8 +122,8 @@ class GraphMixer(NodeTimeModel):
         age = self.clock.ages(as_tensor(since, self.device))
         event = as_tensor(self.history.event_of(held), self.device)
         message = self.history.features.index_select(0, event.flatten()).view(*event.shape, -1)
-        evidence = torch.cat((self.time_encoder(age), message), dim=2)
-        weight: Tensor = self.kernel(age) * as_tensor(mask, self.device)[..., None]  # (n, K, 1)
+        evidence = torch.cat((self.time_encoder(age), message), dim=2)  # (n, K, T + R)
+        weight: Tensor = self.kernel(age) * as_tensor(mask, self.device)[..., None]  # (n, K, 1) ψ, or 0
         return evidence * weight
 
     def _node_encoding(self, nodes: Nodes, t: Integers) -> Tensor:
@@ -145,9 +147,9 @@ class MixerBlock(nn.Module):
     def __init__(self, config: GraphMixerConfig) -> None:
         super().__init__()
         self.token_norm = nn.LayerNorm(config.neighbors)
-        self.token_mlp = FeedForward(config.neighbors, config.token_expansion, config.dropout)
+        self.token_mlp = MixerMLP(config.neighbors, config.token_expansion, config.dropout)
         self.channel_norm = nn.LayerNorm(config.channels)
-        self.channel_mlp = FeedForward(config.channels, config.channel_expansion, config.dropout)
+        self.channel_mlp = MixerMLP(config.channels, config.channel_expansion, config.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, K, channels) → the same"""
@@ -170,7 +172,7 @@ class MixerBlock(nn.Module):
         return x + mixed.transpose(1, 2)
 
 
-class FeedForward(nn.Module):
+class MixerMLP(nn.Module):
     """drop(W₂ drop(GELU(W₁ x + b₁)) + b₂), over the last axis."""
 
     def __init__(self, dim: int, expansion: float, dropout: float) -> None:

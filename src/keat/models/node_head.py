@@ -49,11 +49,16 @@ class NodeHead(LearnedNodeModel):
 
     def score(self, queries: NodeQueries) -> Tensor:
         with torch.set_grad_enabled(self.training):
-            logits: Tensor = self.head(self._read(queries))
-            return logits
+            return self.judge(self.read(queries))
 
-    def _read(self, queries: NodeQueries) -> Tensor:
+    def read(self, queries: NodeQueries) -> Tensor:
+        """What the head is shown of each question, (B, ·)."""
         return self._embed(queries.node, queries.t)
+
+    def judge(self, read: Tensor) -> Tensor:
+        """Logits of what was read, or of what might have been."""
+        logits: Tensor = self.head(read)
+        return logits
 
     def _embed(self, nodes: npt.NDArray[np.int32], t: npt.NDArray[np.int64]) -> Tensor:
         return self.encoder.embeddings(as_tensor(nodes, self.device).long(), as_tensor(t, self.device))
@@ -105,7 +110,16 @@ class EventHead(NodeHead):
     def _input_dim(self) -> int:
         return 2 * self.encoder.embedding_dim + self.feature_dim
 
-    def _read(self, queries: NodeQueries) -> Tensor:
+    def columns(self) -> dict[str, slice]:
+        """Where each part is among the columns of what is read."""
+        dim = self.encoder.embedding_dim
+        return {
+            "source": slice(dim),
+            "destination": slice(dim, 2 * dim),
+            "features": slice(2 * dim, 2 * dim + self.feature_dim),
+        }
+
+    def read(self, queries: NodeQueries) -> Tensor:
         assert isinstance(queries, EventQueries)
         both = self._embed(np.concatenate((queries.node, queries.other)), np.tile(queries.t, 2))
         return torch.cat((*both.chunk(2), as_tensor(queries.features, self.device)), dim=1)
@@ -130,18 +144,21 @@ class CountingEventHead(EventHead):
         self.linear.train(mode)
         return super().train(mode)
 
-    def score(self, queries: NodeQueries) -> Tensor:
-        assert isinstance(queries, EventQueries)
-        with torch.set_grad_enabled(self.training):
-            read = self._read(queries)
-            logits: Tensor = self.head(read) + self.linear(read[:, -self.linear.in_features :])
-            return logits
+    def judge(self, read: Tensor) -> Tensor:
+        logits: Tensor = self.head(read) + self.linear(read[:, -self.linear.in_features :])
+        return logits
 
-    def _read(self, queries: NodeQueries) -> Tensor:
+    def columns(self) -> dict[str, slice]:
+        return super().columns() | {"counts": slice(super()._input_dim(), self._input_dim())}
+
+    def read(self, queries: NodeQueries) -> Tensor:
         assert isinstance(queries, EventQueries)
         described = self.counts.describe(queries.node, queries.other, queries.t)
-        plain = as_tensor(described.astype(np.float32), self.device) * self._scale()
-        return torch.cat((super()._read(queries), plain), dim=1)
+        return torch.cat((super().read(queries), self.scaled(described)), dim=1)
+
+    def scaled(self, described: npt.NDArray[np.float64]) -> Tensor:
+        """Counts as the head reads them."""
+        return as_tensor(described.astype(np.float32), self.device) * self._scale()
 
     def _scale(self) -> Tensor:
         """Logarithms of ages go up to 20: about the size of the others."""

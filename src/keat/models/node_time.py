@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from keat.clock import Clock
-from keat.compiled import Integers
 from keat.events import EventStream
 from keat.kernels import create_kernel
 from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
-from keat.phase import Precision
+from keat.ops.compiling import Integers
+from keat.ops.phase import Precision
 from keat.state.checking import check_state
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor

@@ -20,42 +20,19 @@ The last axis of everything large is the query, the first the candidate: product
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
-from keat.attention import KernelizedAttention
+from keat.attention.layer import KernelizedAttention, modulated
 from keat.clock import Clock
-from keat.compiled import is_compilable
 from keat.kernels import Identity, Kernel
-from keat.models.predictor import LinkPredictor, relu_dot
-from keat.models.query_loops import attend, relu_dot_both, turn
+from keat.models.predictor import LinkPredictor
+from keat.ops.all_times import attend_at_all_times, turn_to_all_times
+from keat.ops.scoring import relu_dot_both
+from keat.state.node_state import PastSlots
 from keat.time_encoding import Cosine
 
 NUMBERS_AT_ONCE = 1 << 21  # of the (c, H·T, B) sums: bounds memory, and keeps a piece in cache
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Neighborhood:
-    """The last K events of n nodes, before anything is encoded."""
-
-    seeds: Tensor  # (n, d) memory of the nodes
-    x: Tensor  # (M, d) memory of all nodes their events lead to
-    index: Tensor  # (n, K) row of x
-    mask: Tensor  # (n, K)
-    event: Tensor  # (n, K) row of the messages
-    happened: Tensor  # (n, K) time of the event
-
-    def __getitem__(self, rows: slice) -> Neighborhood:
-        return Neighborhood(
-            self.seeds[rows],
-            self.x,
-            self.index[rows],
-            self.mask[rows],
-            self.event[rows],
-            self.happened[rows],
-        )
 
 
 def score_at_all_times(
@@ -66,7 +43,7 @@ def score_at_all_times(
     clock: Clock,
     sources: Tensor,  # (B, d) projected by lin_src
     t: Tensor,  # (B,)
-    hood: Neighborhood,  # of the C candidates
+    hood: PastSlots,  # of the C candidates
     messages: Tensor,  # (E, R)
 ) -> Tensor:
     """Logits (B, C), the same as embedding every (candidate, time) by itself."""
@@ -123,7 +100,7 @@ class _Scorer:
         self.edge_weights = sources.new_empty(at_once, slots * heads, len(t))
         self.hidden = sources.new_empty(at_once, len(dst), len(t))
 
-    def logits(self, hood: Neighborhood) -> Tensor:
+    def logits(self, hood: PastSlots) -> Tensor:
         """(c, B), without the last bias."""
         (c, slots), heads = hood.mask.shape, self.attention.heads
         absent = ~hood.mask[..., None]
@@ -134,23 +111,18 @@ class _Scorer:
         weights, values, hidden = self.weights[:c], self.values[:c], self.hidden[:c]
         of_events = 2 * slots * heads
         self._attend(hood, x, message, cosine, sine, age, weights)
-        if is_compilable(weights):
-            turn(self.edge_weights[:c], cosine, sine, self.turn, weights)
-        else:
-            weights[:, of_events:] = self._turned(weights[:, of_events // 2 : of_events], cosine, sine)
+        turn_to_all_times(self.edge_weights[:c], cosine, sine, self.turn, weights)
         node = torch.addmm(self.node_bias, x.flatten(0, 1), self.node_value.T).view(c, slots, -1)
         values[:, : of_events // 2] = node.masked_fill_(absent, 0).view(c, slots * heads, -1)
         edge = message.flatten(0, 1) @ self.message_value.T
         values[:, of_events // 2 : of_events] = edge.view(c, slots * heads, -1)
         torch.bmm(values.transpose(1, 2), weights, out=hidden)  # (c, d, B)
         skip = torch.addmm(self.skip_bias, hood.seeds, self.skip.T)
-        if is_compilable(hidden):
-            return relu_dot_both(skip, self.sources, hidden, self.final)
-        return relu_dot(skip, hidden.add_(self.sources), self.final)
+        return relu_dot_both(skip, self.sources, hidden, self.final)
 
     def _attend(
         self,
-        hood: Neighborhood,
+        hood: PastSlots,
         x: Tensor,
         message: Tensor,
         cosine: Tensor,
@@ -168,40 +140,13 @@ class _Scorer:
         time_logit = waves @ self.turn  # (c, K, H, B)
 
         psi = self._psi(hood, age)  # (c, K, H or 1, B)
-        on_node = psi is not None and self.attention.modulate in ("node", "both")
-        on_edge = psi is not None and self.attention.modulate in ("edge", "both")
-        if is_compilable(time_logit):
-            attend(
-                time_logit,
-                node_logit,
-                message_logit,
-                hood.mask,
-                psi,
-                on_node,
-                on_edge,
-                out,
-                self.edge_weights[: len(x)],
-            )
-            return
-        node_psi, edge_psi = psi if on_node else None, psi if on_edge else None
-        nowhere = torch.finfo(time_logit.dtype).min
-        node_part = _times(node_psi, node_logit[..., None]).masked_fill(~hood.mask[..., None, None], nowhere)
-        alpha = (_times(edge_psi, time_logit + message_logit[..., None]) + node_part).softmax(dim=1)
-        rows = alpha[0].numel() // alpha.shape[3]
-        out[:, :rows] = _times(node_psi, alpha).flatten(1, 2)
-        out[:, rows : 2 * rows] = _times(edge_psi, alpha).flatten(1, 2)
+        psi_node, psi_edge = modulated(self.attention.modulate, psi, None)
+        edge_out = self.edge_weights[: len(x)]
+        attend_at_all_times(
+            time_logit, node_logit, message_logit, hood.mask, psi_node, psi_edge, out, edge_out
+        )
 
-    def _turned(self, weight: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-        """Σ_k β_k cos ⊙ cos wδ - Σ_k β_k sin ⊙ sin wδ, (c, T·H, B), of weights β (c, K·H, B)."""
-        waves = torch.cat((cosine, sine), dim=2).transpose(1, 2)  # (c, 2T, K)
-        by_slot = weight.view(len(weight), waves.shape[2], -1, weight.shape[2])  # (c, K, H, B)
-        sums = torch.bmm(waves, by_slot.flatten(2)).view(
-            *waves.shape[:2], *by_slot.shape[2:]
-        )  # (c, 2T, H, B)
-        (along, across), (cos, sin) = sums.chunk(2, dim=1), self.turn[:, None].chunk(2)
-        return (along * cos - across * sin).flatten(1, 2)
-
-    def _psi(self, hood: Neighborhood, age: Tensor) -> Tensor | None:
+    def _psi(self, hood: PastSlots, age: Tensor) -> Tensor | None:
         if isinstance(self.kernel, Identity):
             return None
         terms = self.kernel.exponentials()
@@ -213,7 +158,3 @@ class _Scorer:
         falls = torch.exp(-terms.rate[..., None] * self.delay)  # (H or 1, M, B)
         product = fallen.to(self.turn.dtype)[..., None] * falls.to(self.turn.dtype)  # (c, K, H or 1, M, B)
         return product.sum(3).add_(terms.constant.to(product.dtype)[:, None])
-
-
-def _times(psi: Tensor | None, values: Tensor) -> Tensor:
-    return values if psi is None else psi * values

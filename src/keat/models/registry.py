@@ -31,9 +31,10 @@ from keat.models.heuristics import (
 )
 from keat.models.node_head import NodeHead
 from keat.models.rank import KeatRank, RankConfig
+from keat.models.settings import PAIR_TERMS
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
-from keat.models.with_pair_term import PAIR_TERMS, WithPairTerm
+from keat.models.with_pair_term import WithPairTerm
 
 
 @dataclass(frozen=True, slots=True)

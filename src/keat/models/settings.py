@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import field, fields
-from typing import Any
+from typing import Any, Literal, get_args
 
 from keat.errors import InputError
 
 LARGEST = 1 << 16  # of any size: a slip of the finger should not ask for terabytes
 SEEDS = 1 << 63
 MOST = SEEDS - 1  # of anything counted: counts have 64 bits
+
+PairTermName = Literal["none", "kernel"]  # of models that can have one beside them
+PAIR_TERMS: tuple[PairTermName, ...] = get_args(PairTermName)
 
 _KINDS: dict[type, tuple[type, ...]] = {int: (int,), float: (float, int), str: (str,), bool: (bool,)}
 _TOLD = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}

@@ -15,17 +15,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.attention import Modulate, NeighborFeatures
-from keat.attention.mixing import Probe, mix
-from keat.compiled import is_compilable
+from keat.attention.layer import Modulate, modulated
 from keat.errors import unknown_name
 from keat.kernels import Kernel
-from keat.models.edge_mixing import Edges, mix_edges
+from keat.ops.edge_mixing import Edges, mix_edges
 from keat.time_encoding import TimeEncoder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Past:
+class LastEvents:
     """The last K events of n seeds, before anything is encoded."""
 
     x: Tensor  # (M, d) embeddings of the nodes at their other ends
@@ -35,9 +33,9 @@ class Past:
     age: Tensor  # (n, K) int64
     message: Tensor  # (E, R) event features
 
-    def __getitem__(self, seeds: slice) -> Past:
+    def __getitem__(self, seeds: slice) -> LastEvents:
         row, mask, event, age = (part[seeds] for part in (self.row, self.mask, self.event, self.age))
-        return Past(self.x, row, mask, event, age, self.message)
+        return LastEvents(self.x, row, mask, event, age, self.message)
 
 
 class TemporalAttention(nn.Module):
@@ -69,52 +67,37 @@ class TemporalAttention(nn.Module):
         self.norm = nn.LayerNorm(self.out_dim)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(self, h: Tensor, past: Past, encoder: TimeEncoder, kernel: Kernel) -> Tensor:
+    def forward(self, h: Tensor, past: LastEvents, encoder: TimeEncoder, kernel: Kernel) -> Tensor:
         """(n, d) → (n, d + T, rounded up to a multiple of the heads)"""
-        now = encoder(past.age.new_zeros(1)).expand(len(h), -1)
-        asked = functional.pad(torch.cat((h, now), dim=1), (0, self.padding))
+        now = encoder(past.age.new_zeros(1)).expand(len(h), -1)  # (n, T) φ(0)
+        asked = functional.pad(torch.cat((h, now), dim=1), (0, self.padding))  # (n, H·C)
         query = self.lin_query(asked).unflatten(1, (self.heads, -1)).transpose(0, 1)  # (H, n, C)
         query = query / math.sqrt(query.shape[2])
         key, value = (
             part.weight.view(self.heads, -1, part.in_features) for part in (self.lin_key, self.lin_value)
-        )
-        node_probe, edge_probe = torch.tensor_split(torch.bmm(query, key), [self.node_dim], dim=2)
-        probe = Probe(
-            node=node_probe.transpose(0, 1),
-            edge=edge_probe.transpose(0, 1),
-            constant=h.new_zeros(len(h), self.heads),
-        )
-        node, edge = self._sums(probe, past, encoder, kernel)  # (n, H, d), (n, H, T + R)
-        mixed = torch.bmm(torch.cat((node, edge), dim=2).transpose(0, 1), value.transpose(1, 2))  # (H, n, C)
-        out: Tensor = self.lin_out(mixed.transpose(0, 1).flatten(1))
+        )  # (H, C, d + T + R)
+        probe = functional.pad(torch.bmm(query, key), (0, 1))  # (H, n, d + T + R + 1), no constant
+        sums = mix_edges(probe, self._edges(past, encoder, kernel))[..., :-1]  # (H, n, d + T + R)
+        mixed = torch.bmm(sums, value.transpose(1, 2))  # (H, n, C)
+        out: Tensor = self.lin_out(mixed.transpose(0, 1).flatten(1))  # (n, H·C)
         normed: Tensor = self.norm(self.dropout(out) + asked)
         return normed
 
-    def _sums(self, probe: Probe, past: Past, encoder: TimeEncoder, kernel: Kernel) -> tuple[Tensor, Tensor]:
-        """Σ_j α_ij h_j and Σ_j α_ij [φ ‖ e], with ψ; zero for a seed that has no past."""
-        on_node, on_edge = (self.modulate in (part, "both") for part in ("node", "edge"))
-        if not is_compilable(past.x):
-            psi = kernel(past.age)
-            near = NeighborFeatures(
-                past.x, past.row, encoder(past.age), past.mask, psi, past.message, past.event
-            )
-            keep = self.dropout(past.x.new_ones(len(past.row), self.heads, past.row.shape[1]))
-            mixed = mix(probe, near, psi if on_node else None, psi if on_edge else None, keep)
-            return mixed.node, mixed.edge
+    def _edges(self, past: LastEvents, encoder: TimeEncoder, kernel: Kernel) -> Edges:
+        """The events that there are, one after the other; ψ multiplies [φ ‖ e], or what else is modulated."""
         slot = torch.nonzero(past.mask.flatten())[:, 0]
         row, event, age = (part.flatten()[slot] for part in (past.row, past.event, past.age))
         ones = past.x.new_ones(len(slot), self.heads)
-        psi = kernel(age).expand_as(ones)
-        edges = Edges(
+        psi = kernel(age).expand_as(ones)  # (V, H)
+        psi_node, psi_edge = modulated(self.modulate, psi, ones)
+        return Edges(
             first=functional.pad(past.mask.sum(dim=1).cumsum(0), (1, 0)),
             x=past.x,
             row=row,
             time=encoder(age),
             message=past.message,
             event=event,
-            psi_node=psi if on_node else ones,
-            psi_edge=psi if on_edge else ones,
+            psi_node=psi_node,
+            psi_edge=psi_edge,  # times [φ ‖ e], in keys and values
             keep=self.dropout(ones),
         )
-        node, _, edge = mix_edges(probe, edges)
-        return node, edge

@@ -1,7 +1,4 @@
-"""TGAT and KEAT-TGAT: attention over past events, and over their past in turn; no memory.
-
-KEAT is one change: in every layer the edge part of attention, [φ(Δ) ‖ message], is multiplied by ψ(Δ).
-"""
+"""TGAT and KEAT-TGAT: attention over past events, and over their past in turn; no memory."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ from torch import Tensor, nn
 
 from keat.attention import Modulate
 from keat.clock import PLAIN, Clock
-from keat.compiled import Integers
 from keat.models import shared_help
 from keat.models.merge import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
 from keat.models.settings import (
     LARGEST,
+    PairTermName,
     check_dropout,
     check_each,
     check_range,
@@ -27,9 +24,9 @@ from keat.models.settings import (
     check_width,
     setting,
 )
-from keat.models.temporal_attention import Past, TemporalAttention
-from keat.models.with_pair_term import PairTermName
-from keat.phase import Precision
+from keat.models.temporal_attention import LastEvents, TemporalAttention
+from keat.ops.compiling import Integers
+from keat.ops.phase import Precision
 from keat.state.tensors import as_tensor
 
 SEEDS_AT_ONCE = 1 << 11  # of one layer, in evaluation: bounds the encodings to some 20 MiB
@@ -65,8 +62,17 @@ class TGATConfig:
 
 
 class TGAT(NodeTimeModel):
-    """h⁰_i = x_i, the node's features;
-    hˡ_i(t) = merge(attention(hˡ⁻¹_i(t) over hˡ⁻¹_j(t_ij) of the last K events (j, t_ij < t)), x_i).
+    """Layer l embeds node i at time t from its last K events (j, t_ij < t) with messages e_ij:
+
+        h⁰_i(t) = x_i                                                 the node's features
+        a_ij    = ψ(t - t_ij) · [φ(t - t_ij) ‖ e_ij]                  ψ is KEAT; in TGAT it is 1
+        q_i, k_ij = [hˡ⁻¹_i(t) ‖ φ(0)], [hˡ⁻¹_j(t_ij) ‖ a_ij]
+        α_ij    = softmax_j(W_q q_i · W_k k_ij/√C)                    for each head
+        m_i     = LayerNorm(W_o Σ_j α_ij W_v k_ij + b_o + q_i)
+        hˡ_i(t) = W₂ ReLU(W₁ [m_i ‖ x_i] + b₁) + b₂
+        logit(u, v, t) = merge(h_u(t), h_v(t))
+
+    Shapes below: n moments (i, t) with K events each, M moments of the layer below, d and T numbers.
     """
 
     name = "tgat"
@@ -105,18 +111,18 @@ class TGAT(NodeTimeModel):
 
     def _embed(self, nodes: Nodes, t: Integers, entries: Integers, layer: int) -> Tensor:
         """hˡ of nodes at times t, whose last K events are ``entries`` (n, K)."""
-        mask = entries >= 0
+        mask = entries >= 0  # (n, K)
         held = np.where(mask, entries, 0)
         seed = as_tensor(nodes, self.device).long()
-        raw = self.node_features.of(seed)
+        raw = self.node_features.of(seed)  # (n, ·) x_i
         if layer == 1:
-            h, x = raw, self.node_features.table
-            row = self.node_features.rows(as_tensor(self.history.other_end(held), self.device))
+            h, x = raw, self.node_features.table  # (n, d), (M, d)
+            row = self.node_features.rows(as_tensor(self.history.other_end(held), self.device))  # (n, K)
         else:
-            x, row_of = self._below(nodes, t, entries, mask, layer)
+            x, row_of = self._below(nodes, t, entries, mask, layer)  # (M, d)
             h, row = x[: len(nodes)], as_tensor(row_of, self.device)
-        age = np.where(mask, t[:, None] - self.history.time_of(held), 0)
-        past = Past(
+        age = np.where(mask, t[:, None] - self.history.time_of(held), 0)  # (n, K)
+        past = LastEvents(
             x=x,
             row=row,
             mask=as_tensor(mask, self.device),

@@ -7,7 +7,6 @@ no pair of embeddings can. The pair term is keat-rank as it is, so it costs what
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +16,6 @@ from keat.events import EventStream
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.rank import KeatRank
 from keat.state.checking import parts_of
-
-PairTermName = Literal["none", "kernel"]
-PAIR_TERMS: tuple[PairTermName, ...] = get_args(PairTermName)
 
 
 class WithPairTerm(LearnedLinkModel):

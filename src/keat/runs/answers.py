@@ -23,7 +23,7 @@ from keat.events import Reading
 from keat.models.contract import LearnedLinkModel, NodeQueries, Queries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.runs.answer import Answer
-from keat.runs.moments import parsed, spoken
+from keat.runs.moments import parsed, spoken, spoken_column
 from keat.runs.pairs import read_pairs
 from keat.runs.present import Present
 
@@ -76,7 +76,7 @@ class Answers:
         best = candidates[np.concatenate(places)].ravel()
         columns = {
             "source": np.repeat(np.array(sources, dtype=object), top).tolist(),
-            "destination": [self.names.label(node) for node in best.tolist()],
+            "destination": self.names.labels_of(best),
             "rank": np.tile(np.arange(1, top + 1), len(sources)),
             "score": finite(np.concatenate(scores).ravel()),
         }
@@ -124,7 +124,8 @@ class Answers:
                 self._moments(
                     np.minimum(t, self.present.last_time).tolist(), at, events
                 )  # the past is refused
-            ends = [names.label(node) for node in src.tolist()], [names.label(node) for node in dst.tolist()]
+            ends = names.labels_of(src), names.labels_of(dst)
+            self.names.tell_of_strangers(names)
         scores = [
             model.score(EventQueries(src[part], t[part], dst[part], features[part]))[:, 0]
             for part in _parts(len(src))
@@ -155,7 +156,7 @@ class Answers:
         columns = {
             "source": source,
             "destination": destination,
-            "time": [spoken(int(moment), self.present.unit) for moment in t],
+            "time": spoken_column(t, self.present.unit),
             "score": found,
         }
         if self.calibration is not None and not isinstance(self.calibration, Temperature):
@@ -191,7 +192,7 @@ class Answers:
             ]
         matrix = torch.cat(pieces).numpy()
         vectors = pa.FixedSizeListArray.from_arrays(pa.array(matrix.ravel()), matrix.shape[1])
-        labels = pa.array([str(self.names.label(node)) for node in range(len(self.names))])
+        labels = self.names.labels.cast(pa.string())
         return Answer(pa.table({"node": labels, "embedding": vectors}), f"{len(labels):,} embeddings.")
 
     def _link_model(self) -> LearnedLinkModel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,25 +10,60 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from keat.calibration.temperature import Temperature
+from keat.datasets.loading import Dataset
 from keat.errors import InputError
+from keat.events import Reading
 from keat.explain.asking import Asker
-from keat.explain.scored import Scored
-from keat.explain.subject import Subject
+from keat.explain.asking_labels import LabelAsker
+from keat.explain.explained import Explained
+from keat.explain.subject import LabelSubject, Subject
 from keat.explain.wording import three_days
 from keat.models.contract import LearnedLinkModel
-from keat.models.node_head import NodeHead
+from keat.models.node_head import EventHead, NodeHead
+from keat.runs.event_features import columns_of, encoded_features, is_simulated
 from keat.runs.node_names import NodeNames
 from keat.runs.run import Run, open_kept
+from keat.runs.spec import Progress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from keat.runs.fitting import TrainedModel
 
 
-def explain_pair(run: Run, source: str | int, destination: str | int, at: Any = None) -> Scored:
-    """Why a pair scores as it does, with everything that the run has seen."""
-    run.present.catch_up()
+def explain_pair(
+    run: Run,
+    source: str | int,
+    destination: str | int,
+    at: Any = None,
+    features: Mapping[str, Any] | None = None,
+) -> Explained:
+    """Why a pair, or an event with these features, scores as it does, with everything that the run has
+    seen."""
+    asker = asker_of(run)
     t = run.moment(at)
-    return Asker(subject_of_run(run)).pair(source, destination, t, three_days(run.unit))
+    if isinstance(asker, LabelAsker):
+        columns = asker.subject.columns
+        said = None if features is None else encoded_features(columns, features)
+        return asker.pair(source, destination, t, said)
+    if features is not None:
+        raise InputError(f"{run.folder} scores pairs, which have no features; leave them out.")
+    return asker.pair(source, destination, t, three_days(run.unit))
+
+
+def asker_of(run: Run, data: Dataset | None = None) -> Asker | LabelAsker:
+    """Who explains the scores of a run: of links, or of events that it labels."""
+    _require_explained(run)
+    if isinstance(run.model, EventHead):
+        return LabelAsker(label_subject_of(run, run.model), data)
+    return Asker(subject_of_run(run), data)
+
+
+def data_for(run: Run, name: str, given: Reading, progress: Progress | None = None) -> Dataset:
+    """A dataset that a run is to explain, read, split and labelled as that of training."""
+    _require_explained(run)  # before a download
+    return run.spec.source.like(name, given).open(run.spec.task, progress)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +71,9 @@ class _KnownNodes:
     """What the nodes of a run are called. Of a stranger there is nothing to explain: a slip of the pen."""
 
     names: NodeNames
+
+    def __len__(self) -> int:
+        return len(self.names)
 
     def label(self, node: int, /) -> str | int:
         return self.names.label(node)
@@ -53,25 +91,59 @@ def subject_of(folder: Path) -> Subject:
 
 def subject_of_run(run: Run) -> Subject:
     """A run that scores links; of others it is said what they do."""
-    spec, facts = run.spec, run.facts
     _require_links(run)
 
     def validated() -> LearnedLinkModel:
         return _link_model(run.validated_model())
 
     run.present.catch_up()
-    return Subject(
-        name=spec.model,
-        where=str(run.folder),
-        loss=spec.fitting.loss,
-        kernel=getattr(spec.config, "kernel", "identity"),
-        unit=facts.unit,
-        feature_dim=facts.feature_dim,
-        data=facts.data,
-        names=_KnownNodes(run.names),
+    names = _KnownNodes(run.names)
+    return Subject(**_about(run), names=names, validated=validated, present=_link_model(run.model))
+
+
+def label_subject_of(run: Run, model: EventHead) -> LabelSubject:
+    """A run that labels events, and its model."""
+
+    def validated() -> EventHead:
+        opened = run.validated_model()
+        assert isinstance(opened, EventHead)
+        return opened
+
+    run.present.catch_up()
+    source = run.spec.source
+    return LabelSubject(
+        **_about(run),
+        names=run.names,  # a card that was never seen is one of the things to explain
         validated=validated,
-        present=_link_model(run.model),
+        present=model,
+        label="fraud" if is_simulated(source) else source.reading.label,
+        columns=columns_of(source, run.facts.feature_dim),
+        probability=_probability(run),
     )
+
+
+def _about(run: Run) -> dict[str, Any]:
+    spec, facts = run.spec, run.facts
+    return {
+        "name": spec.model,
+        "where": str(run.folder),
+        "loss": spec.fitting.loss,
+        "kernel": getattr(spec.config, "kernel", "identity"),
+        "unit": facts.unit,
+        "feature_dim": facts.feature_dim,
+        "data": facts.data,
+    }
+
+
+def _probability(run: Run) -> Callable[[float], float] | None:
+    calibration = run.calibration
+    if calibration is None or isinstance(calibration, Temperature):
+        return None
+
+    def probability(score: float) -> float:
+        return float(calibration.probabilities(np.array([score]))[0])
+
+    return probability
 
 
 def _link_model(model: TrainedModel) -> LearnedLinkModel:
@@ -80,12 +152,20 @@ def _link_model(model: TrainedModel) -> LearnedLinkModel:
 
 
 def _require_links(run: Run) -> None:
+    _require_explained(run)
+    if isinstance(run.model, NodeHead):
+        raise InputError(
+            f"{run.folder} labels events, and can be asked for their scores; this is for runs of links."
+        )
+
+
+def _require_explained(run: Run) -> None:
     if run.spec.is_of_graph:
         what = "labels the nodes of a whole graph, and can be asked for the most suspect of them"
-    elif not isinstance(run.model, NodeHead):
-        return
     elif run.spec.task.kind == "node-property":
         what = "tells how a node will divide its next period, and can be asked for such shares"
     else:
-        what = "labels events, and can be asked for their scores"
-    raise InputError(f"{run.folder} {what}; explanations are of scores of links.")
+        return
+    raise InputError(
+        f"{run.folder} {what}; explanations are of scores of links and of events that are labelled."
+    )

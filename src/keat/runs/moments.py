@@ -6,7 +6,10 @@ from datetime import UTC, date, datetime
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from keat.errors import InputError
 from keat.events import TimeUnit
@@ -31,6 +34,16 @@ def spoken(t: int, unit: TimeUnit) -> str:
         return str(date.fromordinal(date(1970, 1, 1).toordinal() + t))
     moment, _, fraction = str(pa.scalar(t, pa.timestamp(unit)).cast(pa.string())).partition(".")
     return f"{moment}.{fraction}" if fraction.strip("0") else moment
+
+
+def spoken_column(t: npt.NDArray[np.int64], unit: TimeUnit) -> pa.Array:
+    """The same of many times."""
+    if not len(t) or not (is_calendar(int(t.min()), unit) and is_calendar(int(t.max()), unit)):
+        return pa.array([spoken(moment, unit) for moment in t.tolist()], pa.string())
+    if unit == "day":
+        return pa.array(t.astype(np.int32), pa.date32()).cast(pa.string())
+    written = pa.array(t, pa.timestamp(unit)).cast(pa.string())
+    return pc.replace_substring_regex(written, r"\.0+$", "")
 
 
 def parsed(when: Any, unit: TimeUnit) -> int:

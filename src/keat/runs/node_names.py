@@ -48,6 +48,10 @@ class NodeNames:
         nodes, known = self._of_side(side)
         return nodes[known.index_written(labels)]
 
+    def labels_of(self, nodes: npt.NDArray[np.integer]) -> pa.Array:
+        """The same of many."""
+        return self.labels.take(pa.array(nodes))
+
     def find(self, labels: Sequence[str | int] | pa.Array, side: Side) -> Dense:
         """Nodes of labels, as they are written or as they are kept; a stranger has -1."""
         nodes, known = self._of_side(side)
@@ -63,24 +67,34 @@ class NodeNames:
         distinct = dict.fromkeys(labels[row] for row in rows)
         if "" in distinct:
             raise InputError("The name of a node is empty; give one.")
-        if rows:
-            others = f" and {len(distinct) - 1:,} more are" if len(distinct) > 1 else " is"
-            warnings.warn(
-                f"'{next(iter(distinct))}'{others} new to this run, and answered about as a stranger"
-                f"{self._near(str(next(iter(distinct))))}",
-                Notice,
-                stacklevel=3,
-            )
+        if distinct:
+            self._tell_of_strangers(next(iter(distinct)), len(distinct))
         number = dict(zip(distinct, range(len(self), len(self) + len(distinct)), strict=True))
         found[rows] = [number[labels[row]] for row in rows]
         return found
 
+    def tell_of_strangers(self, names: NodeNames) -> None:
+        """That some of other names, which begin with these, are new."""
+        if len(names) > len(self):
+            self._tell_of_strangers(names.label(len(self)), len(names) - len(self))
+
+    def _tell_of_strangers(self, first: str | int, number: int) -> None:
+        others = f" and {number - 1:,} more are" if number > 1 else " is"
+        warnings.warn(
+            f"'{first}'{others} new to this run, and answered about as a stranger{self._near(str(first))}",
+            Notice,
+            stacklevel=4,
+        )
+
     def ends_written(
         self, source: Sequence[str | int], destination: Sequence[str | int]
     ) -> tuple[Dense, Dense]:
-        """Both ends of pairs. Where there are no sides, a stranger has one number on either end."""
+        """Both ends of pairs. Where there are no sides, a stranger has one number on either end; where there
+        are, strangers of the two sides are different nodes."""
         if self.side is not None:
-            return self.index_written(source, side="src"), self.index_written(destination, side="dst")
+            src, dst = self.index_written(source, side="src"), self.index_written(destination, side="dst")
+            taken = max(int(src.max(initial=-1)) + 1 - len(self), 0)
+            return src, np.where(dst >= len(self), dst + taken, dst).astype(np.int32)
         both = self.index_written([*source, *destination], side="src")
         return both[: len(source)], both[len(source) :]
 

@@ -9,7 +9,8 @@ from keat.datasets.dgraphfin import DGraphFin
 from keat.errors import InputError
 from keat.runs.answer import Answer
 from keat.runs.fitting import Data
-from keat.runs.moments import spoken
+from keat.runs.moments import spoken_column
+from keat.runs.node_names import NodeNames
 from keat.runs.testing import SomeTask
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkRanking
@@ -45,14 +46,14 @@ def scored_events(task: SomeTask, data: Data, found: Evaluation) -> Answer:
         order = np.argsort(-outcomes, kind="stable")
         rows, told = task.asked[order], {"rank": outcomes[order]}
     events = task.positives if isinstance(task, LinkRanking) else task.events
-    ids = data.stream.ids
+    names = NodeNames.of(data.stream.ids)
     return Answer(
         pa.table(
             {
                 "event": rows + events.offset,
-                "source": [ids.label(node) for node in events.src[rows].tolist()],
-                "destination": [ids.label(node) for node in events.dst[rows].tolist()],
-                "time": [spoken(t, events.unit) for t in events.t[rows].tolist()],
+                "source": names.labels_of(events.src[rows]),
+                "destination": names.labels_of(events.dst[rows]),
+                "time": spoken_column(events.t[rows], events.unit),
                 **told,
             }
         ),

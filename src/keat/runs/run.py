@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -30,7 +30,7 @@ from keat.runs.spec import RunSpec
 from keat.training.fit import EpochReport
 
 if TYPE_CHECKING:
-    from keat.explain import Scored
+    from keat.explain import Explained
     from keat.report.page import Page
     from keat.runs.testing import SomeTask, Tested
     from keat.training.evaluate import Evaluation
@@ -172,11 +172,20 @@ class Run:
         answers = self._answers()
         return answers.embeddings(answers.moment(at))
 
-    def explain(self, source: str | int, destination: str | int, *, at: Any = None) -> Scored:
-        """Why a pair scores as it does now or ``at`` a later time. Shows itself as a page in a notebook."""
+    def explain(
+        self,
+        source: str | int,
+        destination: str | int,
+        *,
+        at: Any = None,
+        features: Mapping[str, Any] | None = None,
+    ) -> Explained:
+        """Why a pair scores as it does now or ``at`` a later time: ``.why`` says it in a plain sentence, and
+        in a notebook it shows itself as a page. Of a run that labels events, why an event does that has these
+        ``features``, by the names of their columns."""
         from keat.runs.explaining import explain_pair
 
-        return explain_pair(self, source, destination, at)
+        return explain_pair(self, source, destination, at, features)
 
     def suspects(self, graph: str | Path | DGraphFin | None = None, *, top: int = 10) -> Answer:
         """Of a run of a whole graph: the test nodes, whose labels training was not told, that look most like

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.labelled_graph import open_labelled_graph
-from keat.datasets.loading import Dataset, load
+from keat.datasets.loading import Dataset, is_settled, load
 from keat.errors import InputError, unknown_name
 from keat.events import Reading
 from keat.events.splitting import HELD_OUT
@@ -40,6 +40,17 @@ class SourceSpec:
     def of(cls, data: Dataset, labels: LabelSource | None = None) -> Self:
         """Of a dataset that is open."""
         return cls(data.origin, data.reading or Reading(), data.held_out, labels or LabelSource())
+
+    def like(self, name: str, given: Reading) -> Self:
+        """Another source, to be read, split and labelled as this one: columns have to be named only where
+        they are called otherwise there."""
+        own, settled = self.reading, is_settled(name)
+        if given == Reading():
+            return replace(self, name=name, reading=given if settled else own)
+        same = (given.features, given.categorical) == (own.features, own.categorical)
+        label = own.label if given.label is None else given.label
+        reading = replace(given, label=label, encoding=own.encoding if same else None)
+        return replace(self, name=name, reading=reading)
 
     def open(self, task: TaskSpec, progress: Progress | None = None) -> Dataset:
         """Read the data, with their labels."""

@@ -15,9 +15,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from keat.compiled import Integers, compiled
 from keat.errors import InputError
 from keat.events import EventStream
+from keat.ops.compiling import Integers, compiled
 from keat.state.checking import Expected, check_in_order, whole
 from keat.state.tensors import as_tensor
 

@@ -15,18 +15,15 @@ Departures, where the reference is arbitrary or wrong:
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from keat.clock import PLAIN, Clock
-from keat.compiled import Floats, Integers, compiled, is_compilable
+from keat.ops.gru import update_with_message, update_with_messages, update_without_message
+from keat.ops.messages import write_messages
 from keat.state.checking import Expected, whole
 from keat.state.event_log import EventLog
-from keat.state.gru import update_with_message, update_with_messages, update_without_message
 from keat.state.identity import NodeIdentity
-from keat.team import over_rows
 from keat.time_encoding import TimeEncoder
 
 NONE = -1
@@ -131,7 +128,7 @@ class NodeMemory(nn.Module):
 
     def _updated(self, nodes: Tensor, log: EventLog) -> tuple[Tensor, Tensor]:
         """Memory and last update once pending messages are applied: GRU(message, s), or GRU(0, s)."""
-        at_once = self._updated_at_once(nodes, log) if is_compilable(self.memory) else None
+        at_once = self._updated_at_once(nodes, log)
         if at_once is not None:
             return at_once
         event, last_update = self.pending[nodes], self.last_update[nodes]
@@ -147,16 +144,13 @@ class NodeMemory(nn.Module):
     def _updated_at_once(self, nodes: Tensor, log: EventLog) -> tuple[Tensor, Tensor] | None:
         """The same with all messages written into one matrix, zeros where none is pending: GRU(0, 0).
         None where that would not be right, because a node without one has a memory."""
-        message = self.memory.new_empty(len(nodes), self.gru.input_size)
-        told = self.memory.new_empty(len(nodes), 1)
-        age, latest = nodes.new_empty(2, len(nodes))
-        state = (self.memory, self.last_update, self.pending)
         events = (log.src, log.dst, log.t, log.features)
-        tensors = (nodes, *state, *events, message, told, age, latest)
-        arrays, whole = [tensor.numpy() for tensor in tensors], np.ones(1, np.bool_)
-        over_rows(_write_messages, len(nodes), 4 * message.numel(), *arrays, whole)
-        if not whole[0]:
+        written = write_messages(
+            nodes, self.memory, self.last_update, self.pending, events, self.gru.input_size
+        )
+        if written is None:
             return None
+        message, told, age, latest = written
         if self.identity is not None:
             event, (first, width) = self.pending[nodes].clamp(min=0), (2 * self.dim, log.features.shape[1])
             both = torch.cat((self.identity(log.src[event]), self.identity(log.dst[event])), dim=1)
@@ -174,42 +168,3 @@ class NodeMemory(nn.Module):
             features = torch.cat((features, *both), dim=1)
         encoded = self.time_encoder(self.clock.ages(log.t[event] - last_update))
         return update_with_message(self.gru, before, other, features, encoded)
-
-
-@compiled
-def _write_messages(
-    begin: int,
-    end: int,
-    nodes: Integers,
-    memory: Floats,
-    last_update: Integers,
-    pending: Integers,
-    src: Integers,
-    dst: Integers,
-    t: Integers,
-    features: Floats,
-    message: Floats,
-    told: Floats,
-    age: Integers,
-    latest: Integers,
-    whole: npt.NDArray[np.bool_],
-) -> None:
-    """[s ‖ other ‖ features] of each node's pending event, the age of s then, and the time of its update;
-    ``whole`` becomes False where a node without one has a memory."""
-    dim, width = memory.shape[1], features.shape[1]
-    for i in range(begin, end):
-        node, row = nodes[i], message[i]
-        event, s = pending[node], memory[node]
-        if event < 0:
-            if s.any():
-                whole[0] = False
-            row[:] = 0
-            told[i, 0], age[i], latest[i] = 0, 0, last_update[node]
-        else:
-            other, told_too = memory[src[event] + dst[event] - node], features[event]
-            for k in range(dim):
-                row[k] = s[k]
-                row[dim + k] = other[k]
-            for k in range(width):
-                row[2 * dim + k] = told_too[k]
-            told[i, 0], age[i], latest[i] = 1, t[event] - last_update[node], t[event]

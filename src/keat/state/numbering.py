@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from keat.compiled import Integers, compiled
+from keat.ops.compiling import Integers, compiled
 
 NONE = -1
 

@@ -25,7 +25,6 @@ IN_BURST = 0.5  # how often a payment less than a day from a burst's centre is a
 SLOTS = 2  # regular merchants a cardholder has in each category
 SECOND = 0.2  # how often a regular payment is at the second of them
 TASTE = (3, 2, 1)  # how often a cardholder pays in their first, second and third favourite category
-LOOK_BACK = (7, 2, 1)  # how often a payment looks at the hint of the last, last but one, or last but two
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,7 +66,8 @@ def genuine_payments(world: World, block: Block, rng: np.random.Generator) -> Pa
     profile = 2 * card + (rng.random(n, dtype=np.float32) * world.span < config.taste_drift * t)
     hint = rng.integers(0, K, n, dtype=np.int8)
     category = _draw(taste, profile, rng)
-    lag = np.repeat((1, 2, 3), LOOK_BACK).take(rng.integers(0, sum(LOOK_BACK), n))
+    back = config.look_back
+    lag = np.repeat(np.arange(1, len(back) + 1), back).take(rng.integers(0, sum(back), n))
     announcing, hinted = _recall(t, first, lag, config.hint, config.hint_half_life, rng)
     category = np.where(hinted, hint.take(announcing), category)
 

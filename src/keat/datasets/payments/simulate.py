@@ -134,6 +134,8 @@ def _check(config: PaymentsConfig, genuine: int, cardholders: int, merchants: in
         )
     if config.weeks < 1:
         raise InputError(f"payments lasts whole weeks, at least 1, not {config.weeks}.")
+    if not config.look_back or min(config.look_back) < 0 or sum(config.look_back) < 1:
+        raise InputError(f"look_back says how often which basket is looked at, not {config.look_back}.")
     if merchants < K:
         raise InputError(f"payments needs at least {K} merchants, one a category, not {merchants}.")
 

@@ -61,6 +61,7 @@ class PaymentsConfig:
     stay_half_life: float = 30 * MINUTE
     hint: float = 0.8  # chance to follow a basket's hint, at age 0; 0 makes the hints empty
     hint_half_life: float = DAY  # inf: hints never go stale
+    look_back: tuple[int, ...] = (7, 2, 1)  # how often the hint is that of the last basket, last but one, …
     fraud_share: float = 0.01
 
 

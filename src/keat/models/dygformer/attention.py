@@ -31,10 +31,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.compiled import is_compilable
 from keat.models.dygformer.config import Reading
-from keat.models.dygformer.dropping import draw_seed, dropout
-from keat.models.dygformer.mixing import mix
+from keat.ops.dropping import dropout
+from keat.ops.token_attention import attend_dropping
 
 STEEPEST = 30.0  # of the exponents of the paper's readings
 FAINTEST = 1e-35  # ψ below this counts as this: its logarithm must exist
@@ -100,8 +99,8 @@ class PairAttention(nn.Module):
         ``mask`` (g, 1, 1, n) tells tokens from padding; ``psi`` (g, n, heads or 1) is for ``paper_patch``.
         """
         dropping = self.dropout > 0 and self.training
-        if dropping and psi is None and is_compilable(pieces[0]):
-            return mix(pieces, mask, self.heads, self.dropout, draw_seed())
+        if dropping and psi is None:
+            return attend_dropping(pieces, mask, self.heads, self.dropout)
         pairs, n = pieces[0].shape[:2]
         head_dim = self.out_proj.in_features // self.heads
         parts = [part.view(pairs, n, -1, self.heads, head_dim).transpose(1, 3) for part in pieces]

@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from keat.compiled import Integers
 from keat.models.dygformer.sequences import PairTokens
+from keat.ops.compiling import Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

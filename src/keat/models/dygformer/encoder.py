@@ -12,8 +12,8 @@ from torch.nn import functional
 from keat.models.dygformer.attention import PairAttention, scale_edges, scale_nodes
 from keat.models.dygformer.bundles import Bundle
 from keat.models.dygformer.config import Reading
-from keat.models.dygformer.dropping import add_dropped
-from keat.models.dygformer.feed_forward import FeedForward
+from keat.ops.dropping import add_dropped
+from keat.ops.feed_forward import feed_forward, hidden_units
 
 
 class Layer(nn.Module):
@@ -24,6 +24,24 @@ class Layer(nn.Module):
         self.attention = PairAttention(dim, heads, dropout, reading)
         self.norm = nn.LayerNorm(dim)
         self.feed_forward = FeedForward(dim, dropout)
+
+
+class FeedForward(nn.Module):
+    """y = W₂ drop(GELU(W₁ x + b₁)) + b₂."""
+
+    def __init__(self, dim: int, dropout: float) -> None:
+        super().__init__()
+        self.linear1 = nn.Linear(dim, 4 * dim)
+        self.linear2 = nn.Linear(4 * dim, dim)
+        self.dropout = dropout
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(n, d) → (n, d)"""
+        return feed_forward(x, self.linear1, self.linear2, self.dropout if self.training else 0.0)
+
+    def hidden(self, x: Tensor) -> Tensor:
+        """(n, d) → (n, 4d)"""
+        return hidden_units(x, self.linear1, self.dropout if self.training else 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

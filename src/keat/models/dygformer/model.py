@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.clock import PLAIN, Clock
-from keat.compiled import Integers
-from keat.cooccurrence import geometric_widths
+from keat.cooccurrence.widths import geometric_widths
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
@@ -24,6 +23,7 @@ from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pa
 from keat.models.dygformer.tokens import Channels
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
+from keat.ops.compiling import Integers
 from keat.state.checking import check_state
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor
@@ -34,8 +34,15 @@ TOKENS_LEARNING, TOKENS_SCORING = 4096, 1024  # encoded together
 
 
 class DyGFormer(ReadsByTime, LearnedLinkModel):
-    """logit(u, v, t) = merge(W z̄_u, W z̄_v): z̄ are means over the tokens of u and of v after a Transformer
-    over both, [n ‖ e ‖ τ ‖ c] each. It reads events strictly before t, whatever else was observed."""
+    """The tokens of a pair (u, v) at time t are the patches p of u's last events before t, then those of v's:
+
+        x_p = [node ‖ message ‖ φ(Δ) ‖ co-occurrence], each through a linear layer of its own
+        x  ← x + drop(W_O attention(x)),  x ← x + drop(FFN(LN x))      in each layer, among all tokens
+        z_u = W mean_{p of u} x_p + b,  z_v the same of v's
+        logit(u, v, t) = merge(z_u, z_v)
+
+    KEAT is ψ(Δ) in the attention: `keat.models.dygformer.attention` has its formulas, one for each reading.
+    """
 
     name = "dygformer"
 

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.clock import Clock
-from keat.compiled import Integers, compiled
+from keat.ops.compiling import Integers, compiled
+from keat.ops.sequence_counts import PackedSequences, count_cross, count_own
 from keat.state.history import EventHistory
 
 NONE = -1
@@ -45,6 +46,11 @@ class Sequences:
     def followed_by(self, other: Sequences) -> Sequences:
         columns = (np.concatenate((getattr(self, name), getattr(other, name))) for name in _COLUMNS)
         return Sequences(np.concatenate((self.first, self.first[-1] + other.first[1:])), *columns)
+
+    def packed(self, patch: int) -> PackedSequences:
+        """The nodes alone, as `keat.ops.sequence_counts` takes them."""
+        start = patch * self.first[:-1]
+        return PackedSequences(start, start + self.length, self.first, self.node, patch)
 
     def measured_by(self, clock: Clock) -> Sequences:
         return replace(self, age=clock.measure(self.age))
@@ -117,88 +123,19 @@ class PairTokens:
 
 def pair_up(sequences: Sequences, left: Integers, right: Integers, patch: int) -> PairTokens:
     """The tokens of the pairs of sequences (left[i], right[i])."""
-    patches = sequences.patches
+    patches, base = sequences.patches, int(sequences.first[-1])
     first = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(patches[left] + patches[right])))
-    tokens, base = int(first[-1]), int(sequences.first[-1])
-    start, stop = patch * sequences.first[:-1], patch * sequences.first[:-1] + sequences.length
-    scratch = np.zeros(1 + int(sequences.node.max(initial=0)), dtype=np.int64)
-    own = np.zeros(base * patch, dtype=np.int64)
-    _count_own(start, stop, sequences.node, scratch, own)
-    row = np.empty(tokens, dtype=np.int64)
-    shared_patch = np.empty(tokens, dtype=np.int64)
-    shared_cross = np.empty((tokens, patch), dtype=np.int64)
-    shared = _count_cross(
-        start,
-        stop,
-        sequences.first,
-        sequences.node,
-        left,
-        right,
-        patch,
-        scratch,
-        row,
-        shared_patch,
-        shared_cross,
-    )
+    own = count_own(sequences.packed(patch))
+    row, shared_patch, shared_cross = count_cross(sequences.packed(patch), left, right, int(first[-1]))
     own_counts: Integers = own.reshape(base, patch)
     return PairTokens(
-        patch=np.concatenate((np.arange(base), shared_patch[:shared])),
-        own=np.concatenate((own_counts, own_counts[shared_patch[:shared]])),
-        cross=np.concatenate((np.zeros_like(own_counts), shared_cross[:shared])),
+        patch=np.concatenate((np.arange(base), shared_patch)),
+        own=np.concatenate((own_counts, own_counts[shared_patch])),
+        cross=np.concatenate((np.zeros_like(own_counts), shared_cross)),
         row=row,
         first=first,
         left=patches[left],
     )
-
-
-@compiled
-def _count_own(start: Integers, stop: Integers, node: Integers, scratch: Integers, own: Integers) -> None:
-    """``scratch``, zero for every node, counts one sequence at a time and is left as it was."""
-    for i in range(len(start)):
-        for slot in range(start[i], stop[i]):
-            scratch[node[slot]] += 1
-        for slot in range(start[i], stop[i]):
-            own[slot] = scratch[node[slot]]
-        for slot in range(start[i], stop[i]):
-            scratch[node[slot]] = 0
-
-
-@compiled
-def _count_cross(
-    start: Integers,
-    stop: Integers,
-    first_patch: Integers,
-    node: Integers,
-    left: Integers,
-    right: Integers,
-    patch: int,
-    scratch: Integers,
-    row: Integers,
-    shared_patch: Integers,
-    shared_cross: Integers,
-) -> int:
-    """Fills in the rows of tokens; returns how many patches share something with the other sequence."""
-    base = first_patch[-1]
-    shared = token = 0
-    for i in range(len(left)):
-        for mine, other in ((left[i], right[i]), (right[i], left[i])):
-            for slot in range(start[other], stop[other]):
-                scratch[node[slot]] += 1
-            for number in range(first_patch[mine], first_patch[mine + 1]):
-                met = False
-                for place in range(patch):
-                    slot = number * patch + place
-                    count = scratch[node[slot]] if slot < stop[mine] else 0
-                    shared_cross[shared, place] = count
-                    met = met or count > 0
-                row[token] = base + shared if met else number
-                token += 1
-                if met:
-                    shared_patch[shared] = number
-                    shared += 1
-            for slot in range(start[other], stop[other]):
-                scratch[node[slot]] = 0
-    return shared
 
 
 def stand_ins(left: Sequences, right: Sequences, row: Integers, patch: int) -> Integers:

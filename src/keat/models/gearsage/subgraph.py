@@ -9,8 +9,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from keat.compiled import compiled
 from keat.models.gearsage.graph import ContactGraph
+from keat.ops.compiling import compiled
 
 Indices = npt.NDArray[np.int32]
 

@@ -7,24 +7,48 @@ the weights only the softmax is kept, and its dropout is drawn again where it is
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
-from keat.models.dygformer.dropping import drop_
+from keat.ops.compiling import is_compilable
+from keat.ops.dropping import draw_seed, drop_
 
 aten = torch.ops.aten
 
 
-def mix(pieces: list[Tensor], mask: Tensor | None, heads: int, share: float, seed: int) -> Tensor:
+def attend_dropping(pieces: list[Tensor], mask: Tensor | None, heads: int, share: float) -> Tensor:
     """(g, n, d) of [Q ‖ K ‖ V], pieces of (g, n, ·), with ``share`` of the weights dropped.
 
     ``mask`` (g, 1, 1, n) tells tokens from padding.
     """
-    mixed: Tensor = _Mix.apply(mask, heads, share, seed, *pieces)  # type: ignore[no-untyped-call]
+    if not is_compilable(pieces[0]):
+        return attend_plainly(pieces, mask, heads, lambda weights: functional.dropout(weights, share))
+    return attend_dropping_by(pieces, mask, heads, share, draw_seed())
+
+
+def attend_dropping_by(
+    pieces: list[Tensor], mask: Tensor | None, heads: int, share: float, seed: int
+) -> Tensor:
+    """The same with the weights dropped that a seed says."""
+    mixed: Tensor = _AttendDropping.apply(mask, heads, share, seed, *pieces)  # type: ignore[no-untyped-call]
     return mixed
+
+
+def attend_plainly(
+    pieces: list[Tensor], mask: Tensor | None, heads: int, drop: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """``drop`` takes the weights of all heads, (heads, g, n, n)."""
+    q, k, v = (torch.stack(part) for part in zip(*by_head(tuple(pieces), heads), strict=True))
+    logits = q @ k.transpose(2, 3) / math.sqrt(q.shape[3])  # (heads, g, n, n)
+    if mask is not None:
+        logits = logits.masked_fill(~mask[:, 0], -math.inf)
+    mixed = drop(logits.softmax(dim=3)) @ v  # (heads, g, n, d / heads)
+    return mixed.permute(1, 2, 0, 3).flatten(2)
 
 
 def by_head(pieces: tuple[Tensor, ...], heads: int) -> list[tuple[Tensor, Tensor, Tensor]]:
@@ -35,7 +59,7 @@ def by_head(pieces: tuple[Tensor, ...], heads: int) -> list[tuple[Tensor, Tensor
     return list(zip(*(torch.split(part, size, dim=2) for part in (q, k, v)), strict=True))
 
 
-class _Mix(torch.autograd.Function):
+class _AttendDropping(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, mask: Tensor | None, heads: int, share: float, seed: int, *pieces: Tensor

@@ -1,4 +1,5 @@
-"""The compiled loops of `keat.models.query_time`: what lies between its matrix products, in few passes.
+"""Attention of all candidates at all query times of a batch: what lies between the matrix products of
+`keat.models.query_time`, in few passes.
 
 Shapes: c candidates with K events each, H heads, T frequencies, B queries. The query is always the last axis,
 so the innermost loops are made of vector instructions.
@@ -14,32 +15,88 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from keat.compiled import Floats, compiled, compiled_sums
-from keat.team import over_rows
+from keat.ops.compiling import Floats, arrays, compiled, compiled_sums, is_compilable
+from keat.ops.team import over_rows
 
 Flags = npt.NDArray[np.bool_]
 
 
-def attend(
-    logit: Tensor,  # (c, K, H, B) of the time encodings; overwritten
+def attend_at_all_times(
+    logit: Tensor,  # (c, K, H, B) of the time encodings; may be overwritten
     node_logit: Tensor,  # (c, K, H)
     message_logit: Tensor,  # (c, K, H)
     mask: Tensor,  # (c, K)
-    psi: Tensor | None,  # (c, K, H or 1, B)
-    on_node: bool,
-    on_edge: bool,
+    psi_node: Tensor | None,  # (c, K, H or 1, B); None is 1
+    psi_edge: Tensor | None,  # the same tensor, or None
     out: Tensor,  # (c, 2KH + …, B)
     edge_out: Tensor,  # (c, KH, B)
 ) -> None:
-    """α = softmax_k(ψ_node node logit + ψ_edge edge logit). The first rows of ``out`` become α ψ_node, the
-    next α ψ_edge, which ``edge_out`` becomes too: `turn` is quick where all of an array is its own."""
+    """α = softmax_k(ψ_node node logit + ψ_edge (time logit + message logit)). The first rows of ``out``
+    become α ψ_node, the next α ψ_edge, which ``edge_out`` becomes too: `turn_to_all_times` is quick where all
+    of an array is its own. Weights of absent events are 0."""
+    if not is_compilable(logit):
+        attend_at_all_times_plainly(logit, node_logit, message_logit, mask, psi_node, psi_edge, out, edge_out)
+        return
+    psi = psi_node if psi_edge is None else psi_edge
     factor = logit[:, :, :1, :0] if psi is None else psi.contiguous()
-    tensors = (logit, node_logit.contiguous(), message_logit.contiguous(), mask, factor, out, edge_out)
-    raised, of_node, of_message, marks, factors, into, edge_into = (tensor.numpy() for tensor in tensors)
+    on = (psi_node is not None, psi_edge is not None)
+    raised, of_node, of_message, marks, factors, into, edge_into = arrays(
+        logit, node_logit.contiguous(), message_logit.contiguous(), mask, factor, out, edge_out
+    )
     work = 4 * logit.numel()
-    over_rows(_logits, len(logit), work, raised, of_node, of_message, marks, factors, on_node, on_edge)
+    over_rows(_logits, len(logit), work, raised, of_node, of_message, marks, factors, *on)
     logit.exp_()  # torch has vector instructions for it
-    over_rows(_weights, len(logit), work, raised, marks, factors, on_node, on_edge, into, edge_into)
+    over_rows(_weights, len(logit), work, raised, marks, factors, *on, into, edge_into)
+
+
+def attend_at_all_times_plainly(
+    logit: Tensor,
+    node_logit: Tensor,
+    message_logit: Tensor,
+    mask: Tensor,
+    psi_node: Tensor | None,
+    psi_edge: Tensor | None,
+    out: Tensor,
+    edge_out: Tensor,
+) -> None:
+    absent = ~mask[..., None, None]  # (c, K, 1, 1)
+    as_node = _times(psi_node, node_logit[..., None])
+    as_edge = _times(psi_edge, logit + message_logit[..., None])  # (c, K, H, B)
+    lowest = torch.finfo(logit.dtype).min
+    alpha = (as_node + as_edge).masked_fill(absent, lowest).softmax(dim=1).masked_fill(absent, 0)
+    rows = alpha.shape[1] * alpha.shape[2]
+    out[:, :rows] = _times(psi_node, alpha).flatten(1, 2)
+    out[:, rows : 2 * rows] = edge_out[:] = _times(psi_edge, alpha).flatten(1, 2)
+
+
+def _times(psi: Tensor | None, values: Tensor) -> Tensor:
+    return values if psi is None else psi * values
+
+
+def turn_to_all_times(weight: Tensor, cosine: Tensor, sine: Tensor, turn: Tensor, out: Tensor) -> None:
+    """Σ_k β_k cos(wΔ_k + b) ⊙ cos wδ - Σ_k β_k sin(wΔ_k + b) ⊙ sin wδ: the weighted sum of encodings of ages
+    Δ_k + δ, at all delays δ of the queries.
+
+    Of weights β (c, K·H, B), of cosines and sines (c, K, T), and of ``turn`` = [cos wδ ‖ sin wδ] (2T, B),
+    into the last T·H rows of ``out`` (c, ·, B).
+    """
+    if not is_compilable(weight):
+        turn_to_all_times_plainly(weight, cosine, sine, turn, out)
+        return
+    loop = _turn_compiled(cosine.shape[1])
+    over_rows(loop, len(out), 2 * weight.numel() * cosine.shape[2], *arrays(weight, cosine, sine, turn, out))
+
+
+def turn_to_all_times_plainly(
+    weight: Tensor, cosine: Tensor, sine: Tensor, turn: Tensor, out: Tensor
+) -> None:
+    waves = torch.cat((cosine, sine), dim=2).transpose(1, 2)  # (c, 2T, K)
+    rows, slots = cosine.shape[:2]
+    by_slot = weight.view(rows, slots, weight.shape[1] // slots, weight.shape[2])  # (c, K, H, B)
+    sums = torch.bmm(waves, by_slot.flatten(2)).view(*waves.shape[:2], *by_slot.shape[2:])  # (c, 2T, H, B)
+    (along, across), (cos, sin) = sums.chunk(2, dim=1), turn[:, None].chunk(2)
+    turned = (along * cos - across * sin).flatten(1, 2)  # (c, T·H, B)
+    out[:, out.shape[1] - turned.shape[1] :] = turned
 
 
 @compiled
@@ -132,13 +189,6 @@ def _weights(
                 also_edge[:] = as_edge
 
 
-def turn(weight: Tensor, cosine: Tensor, sine: Tensor, turn: Tensor, out: Tensor) -> None:
-    """Σ_k β_k cos ⊙ cos wδ - Σ_k β_k sin ⊙ sin wδ of weights β (c, K·H, B), into the last T·H rows of ``out``
-    (c, ·, B)."""
-    arrays = (tensor.numpy() for tensor in (weight, cosine, sine, turn, out))
-    over_rows(_turn_compiled(cosine.shape[1]), len(out), 2 * weight.numel() * cosine.shape[2], *arrays)
-
-
 @cache
 def _turn_compiled(slots: int) -> Callable[..., None]:
     """A loop for a fixed K, whose sums over K then stay in registers: nothing but the result is written."""
@@ -162,25 +212,3 @@ def _turn_compiled(slots: int) -> Callable[..., None]:
                         row[b] = along * cos[b] - across * sin[b]
 
     return loop
-
-
-def relu_dot_both(own: Tensor, common: Tensor, others: Tensor, weight: Tensor) -> Tensor:
-    """out_ij = Σ_k weight_k max(own_ik + common_kj + others_ikj, 0): (n, d), (d, m), (n, d, m) → (n, m)."""
-    out = torch.empty_like(others[:, 0])
-    arrays = (tensor.numpy() for tensor in (own, common, others, weight, out))
-    over_rows(_relu_dot_both, len(own), others.numel(), *arrays)
-    return out
-
-
-@compiled
-def _relu_dot_both(
-    begin: int, end: int, own: Floats, common: Floats, others: Floats, weight: Floats, out: Floats
-) -> None:
-    nothing = weight.dtype.type(0)
-    for i in range(begin, end):
-        row = out[i]
-        row[:] = 0
-        for k in range(len(weight)):
-            mine, shared, theirs, factor = own[i, k], common[k], others[i, k], weight[k]
-            for j in range(len(row)):
-                row[j] += factor * max(mine + shared[j] + theirs[j], nothing)

@@ -1,9 +1,10 @@
-"""Attention's sums over the past events of each seed, compiled.
+"""Attention's sums over the past events of each seed.
 
-The same numbers as `keat.attention.mixing.mix`, which gives every seed K slots, copies the features of each
-slot together and multiplies thousands of tiny matrices. A CPU is three times quicker with plain loops: here
-the events of seed n are rows ``first[n]`` to ``first[n + 1]`` of flat arrays, and features are read where
-they are.
+`keat.attention.mixing.mix` gives every seed K slots, copies the features of each slot together and multiplies
+thousands of tiny matrices. A CPU is three times quicker with plain loops: here the events of seed n are rows
+``first[n]`` to ``first[n + 1]`` of flat arrays, and features are read where they are.
+
+Shapes: N seeds with V events in all, H heads, M nodes, E messages; d node, T time, R message numbers.
 """
 
 from __future__ import annotations
@@ -13,14 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from keat.attention.mixing import Probe
-from keat.compiled import Floats, Integers, compiled_sums
-from keat.team import cuts, over_pieces, over_rows, pieces_for
+from keat.ops.compiling import Floats, Integers, arrays, compiled_sums, is_compilable
+from keat.ops.team import cuts, over_pieces, over_rows, pieces_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +29,7 @@ class Edges:
     first: Tensor  # (N + 1,) where the events of each seed begin
     x: Tensor  # (M, d) features of nodes
     row: Tensor  # (V,) row of x: the node at the other end
-    time: Tensor  # (V, T) time encodings
+    time: Tensor  # (V, T) time encodings φ
     message: Tensor  # (E, R) event features; no gradient
     event: Tensor  # (V,) row of message
     psi_node: Tensor  # (V, H) what multiplies the node terms
@@ -38,22 +37,41 @@ class Edges:
     keep: Tensor  # (V, H) dropout's factor on α
 
 
-def mix_edges(probe: Probe, edges: Edges) -> tuple[Tensor, Tensor, Tensor]:
-    """Σ α ψ_node x (N, H, d), Σ α ψ_node (N, H) and Σ α ψ_edge [φ ‖ message] (N, H, T + R)."""
-    packed = torch.cat((probe.node, probe.edge, probe.constant.unsqueeze(2)), dim=2).transpose(0, 1)
-    sums = mix_edges_packed(packed, edges).transpose(0, 1)
-    node, edge, mass = torch.split(sums, [probe.node.shape[2], probe.edge.shape[2], 1], dim=2)
-    return node, mass.squeeze(2), edge
+def mix_edges(probe: Tensor, edges: Edges) -> Tensor:
+    """Σ_j α_j f_j of each seed and head, with α = softmax_j(probe · f_j) over the events j of the seed and
 
+        f = [ψ_node x ‖ ψ_edge [φ ‖ message] ‖ ψ_node]
 
-def mix_edges_packed(probe: Tensor, edges: Edges) -> Tensor:
-    """The same of probes in one tensor with the head first, as products with the heads' weights have them:
-    [node ‖ edge ‖ constant], (H, N, d + T + R + 1). The sums lie alike: [node ‖ edge ‖ mass]."""
+    ``probe`` and the sums are (H, N, d + T + R + 1), the head first as products with the heads' weights have
+    them. The last entry of a probe is the constant part of its node terms, that of a sum their weight.
+    """
+    if not is_compilable(edges.x):
+        return mix_edges_plainly(probe, edges)
     inputs = (probe, edges.x, edges.time, edges.psi_node, edges.psi_edge)
     sums: Tensor = _MixEdges.apply(  # type: ignore[no-untyped-call]
         edges, *(tensor.to(edges.x.dtype).contiguous() for tensor in inputs)
     )
     return sums
+
+
+def mix_edges_plainly(probe: Tensor, edges: Edges) -> Tensor:
+    dtype, (heads, seeds, width) = edges.x.dtype, probe.shape
+    psi_node, psi_edge = (psi.to(dtype).unsqueeze(2) for psi in (edges.psi_node, edges.psi_edge))  # (V, H, 1)
+    node = edges.x.index_select(0, edges.row).unsqueeze(1)  # (V, 1, d)
+    message = edges.message.index_select(0, edges.event).to(dtype)
+    edge = torch.cat((edges.time.to(dtype), message), dim=1).unsqueeze(1)  # (V, 1, T + R)
+    features = torch.cat((psi_node * node, psi_edge * edge, psi_node), dim=2)  # (V, H, d + T + R + 1)
+
+    seed = torch.arange(seeds, device=probe.device).repeat_interleave(edges.first.diff())  # (V,)
+    asked = probe.to(dtype).transpose(0, 1).index_select(0, seed)  # (V, H, d + T + R + 1)
+    logit = (asked * features).sum(2)  # (V, H)
+    of_head = seed.unsqueeze(1).expand_as(logit)
+    lowest = logit.new_full((seeds, heads), -math.inf)
+    highest = lowest.scatter_reduce(0, of_head, logit.detach(), "amax").index_select(0, seed)
+    raised = torch.exp(logit - highest)
+    alpha = raised / lowest.new_zeros(seeds, heads).index_add(0, seed, raised).index_select(0, seed)
+    weighted = (alpha * edges.keep.to(dtype)).unsqueeze(2) * features
+    return weighted.new_zeros(seeds, heads, width).index_add(0, seed, weighted).transpose(0, 1)
 
 
 class _MixEdges(torch.autograd.Function):
@@ -72,8 +90,8 @@ class _MixEdges(torch.autograd.Function):
         attention = torch.empty((3, *psi_node.shape), dtype=x.dtype)  # node logit, edge logit, α
         sums = torch.empty_like(probe)
         tensors = (x, time, probe, psi_node, psi_edge, edges.keep, attention)
-        arrays = _arrays(*ctx.where, edges.message, *tensors, sums)
-        over_rows(_mix, probe.shape[1], 4 * len(edges.row) * probe.shape[0] * probe.shape[2], *arrays)
+        known = arrays(*ctx.where, edges.message, *tensors, sums)
+        over_rows(_mix, probe.shape[1], 4 * len(edges.row) * probe.shape[0] * probe.shape[2], *known)
         ctx.save_for_backward(*tensors)
         return sums
 
@@ -84,15 +102,11 @@ class _MixEdges(torch.autograd.Function):
         grads = [torch.empty_like(tensor) for tensor in (probe, time, psi_node, psi_edge)]
         pieces = cuts(probe.shape[1], pieces_for(8 * len(ctx.where[1]) * probe.shape[0] * probe.shape[2]))
         grad_x = x.new_zeros(len(pieces), *x.shape)  # seeds share neighbours: a sum for each piece
-        known = _arrays(*ctx.where, ctx.message, *saved, grad_sums.contiguous(), *grads)
+        known = arrays(*ctx.where, ctx.message, *saved, grad_sums.contiguous(), *grads)
         over_pieces(
             _mix_gradient, [(*cut, *known, part) for cut, part in zip(pieces, grad_x.numpy(), strict=True)]
         )
         return None, grads[0], grad_x[0] if len(pieces) == 1 else grad_x.sum(0), *grads[1:]
-
-
-def _arrays(*tensors: Tensor) -> tuple[npt.NDArray[Any], ...]:
-    return tuple((tensor.detach() if tensor.requires_grad else tensor).numpy() for tensor in tensors)
 
 
 @compiled_sums

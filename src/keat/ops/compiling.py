@@ -14,6 +14,8 @@ Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 F = TypeVar("F", bound=Callable[..., Any])
 
+DEVICES = frozenset({"cpu"})  # whose memory compiled loops can read
+
 
 def compiled(function: F) -> F:
     """Compile to machine code on first use, kept on disk for the next process where possible."""
@@ -37,4 +39,9 @@ def _compile(function: F, **options: Any) -> F:
 
 def is_compilable(tensor: torch.Tensor) -> bool:
     """Whether compiled loops can read this tensor where it is."""
-    return tensor.device.type == "cpu" and tensor.dtype in (torch.float32, torch.float64)
+    return tensor.device.type in DEVICES and tensor.dtype in (torch.float32, torch.float64)
+
+
+def arrays(*tensors: torch.Tensor) -> tuple[npt.NDArray[Any], ...]:
+    """Tensors as compiled loops take them, without a copy."""
+    return tuple((tensor.detach() if tensor.requires_grad else tensor).numpy() for tensor in tensors)

@@ -17,8 +17,8 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from keat.compiled import Floats, Integers, compiled_sums, is_compilable
-from keat.team import over_rows
+from keat.ops.compiling import Floats, Integers, arrays, compiled_sums, is_compilable
+from keat.ops.team import over_rows
 
 Precision = Literal["exact", "legacy"]
 TURN = 2 * math.pi
@@ -35,21 +35,31 @@ def phase(age: Tensor, frequency: Tensor, offset: Tensor, precision: Precision =
 
 def cosine(age: Tensor, frequency: Tensor, offset: Tensor) -> Tensor:
     """cos(wΔ + b), (..., dim)."""
+    if not is_compilable(offset):
+        return cosine_plainly(age, frequency, offset)
     encoded: Tensor = _Cosine.apply(age, frequency, offset)  # type: ignore[no-untyped-call]
     return encoded
+
+
+def cosine_plainly(age: Tensor, frequency: Tensor, offset: Tensor) -> Tensor:
+    return phase(age, frequency, offset).cos()
 
 
 def cosine_and_sine(age: Tensor, frequency: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
     """cos(wΔ + b) and sin(wΔ + b), (..., dim) each; no gradient."""
     frequency, offset, shape = frequency.detach(), offset.detach(), (*age.shape, len(offset))
     if not is_compilable(offset):
-        angle = _wrapped(age.reshape(-1, 1), frequency, offset).view(shape)
-        return angle.cos(), angle.sin()
+        return cosine_and_sine_plainly(age, frequency, offset)
     turns = (part.to(torch.float64).numpy() / TURN for part in (frequency, offset))
     cosine, sine = offset.new_empty(shape), offset.new_empty(shape)
     waves = (wave.view(-1, len(offset)).numpy() for wave in (cosine, sine))
     over_rows(_waves, age.numel(), 20 * cosine.numel(), age.reshape(-1).numpy(), *turns, *waves)
     return cosine, sine
+
+
+def cosine_and_sine_plainly(age: Tensor, frequency: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
+    angle = phase(age, frequency, offset).detach()
+    return angle.cos(), angle.sin()
 
 
 class _Phase(torch.autograd.Function):
@@ -83,14 +93,9 @@ class _Cosine(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[None, Tensor, Tensor]:
         age, sine = ctx.saved_tensors
-        if is_compilable(grad):
-            by_frequency, by_offset = (grad.new_empty(grad.shape[-1]) for _ in range(2))
-            tensors = (age.reshape(-1), sine.flatten(0, -2), grad.flatten(0, -2), by_frequency, by_offset)
-            _cosine_gradient(*(tensor.numpy() for tensor in tensors))
-            return None, by_frequency, by_offset
-        slope = (sine * grad).reshape(-1, grad.shape[-1])
-        column = age.reshape(-1, 1).to(grad.dtype)
-        by_frequency, by_offset = -(torch.cat((column, torch.ones_like(column)), dim=1).T @ slope)
+        by_frequency, by_offset = (grad.new_empty(grad.shape[-1]) for _ in range(2))
+        known = arrays(age.reshape(-1), sine.flatten(0, -2), grad.flatten(0, -2))
+        _cosine_gradient(*known, *arrays(by_frequency, by_offset))
         return None, by_frequency, by_offset
 
 

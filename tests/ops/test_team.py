@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pytest
 import torch
 
-from keat import team
-from keat.compiled import compiled
+from keat.ops import team
+from keat.ops.compiling import compiled
 
 PLENTY = 1 << 40  # of work: as many pieces as there are threads
 
@@ -76,7 +76,7 @@ def test_without_the_runtime_pieces_run_one_after_the_other(monkeypatch: pytest.
 def test_a_team_that_is_smaller_than_asked_does_all_the_same() -> None:
     code = """
 import torch
-from keat import team
+from keat.ops import team
 torch.set_num_threads(2)
 done = []
 team.over_pieces(done.append, [(0,), (1,), (2,)])

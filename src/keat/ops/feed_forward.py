@@ -13,39 +13,36 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
-from keat.compiled import is_compilable
-from keat.models.dygformer.dropping import draw_seed, drop_, dropout
+from keat.ops.compiling import is_compilable
+from keat.ops.dropping import draw_seed, drop_, dropout
 
 ROWS = 512  # worked on at a time
 
 aten = torch.ops.aten
 
 
-class FeedForward(nn.Module):
-    def __init__(self, dim: int, dropout: float) -> None:
-        super().__init__()
-        self.linear1 = nn.Linear(dim, 4 * dim)
-        self.linear2 = nn.Linear(4 * dim, dim)
-        self.dropout = dropout
+def feed_forward(x: Tensor, first: nn.Linear, second: nn.Linear, share: float) -> Tensor:
+    """(n, d) → (n, d), with ``share`` of the hidden numbers dropped."""
+    if not torch.is_grad_enabled() or not is_compilable(x) or torch.is_autocast_enabled("cpu"):
+        return feed_forward_plainly(x, first, second, share)
+    blocked: Tensor = _FeedForward.apply(  # type: ignore[no-untyped-call]
+        x, first.weight, first.bias, second.weight, second.bias, share, draw_seed() if share else 0
+    )
+    return blocked
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(n, d) → (n, d)"""
-        if torch.is_grad_enabled() and is_compilable(x) and not torch.is_autocast_enabled("cpu"):
-            first, second = self.linear1, self.linear2
-            share = self.dropout if self.training else 0.0
-            blocked: Tensor = _FeedForward.apply(  # type: ignore[no-untyped-call]
-                x, first.weight, first.bias, second.weight, second.bias, share, draw_seed() if share else 0
-            )
-            return blocked
-        y: Tensor = self.linear2(self.hidden(x))
-        return y
 
-    def hidden(self, x: Tensor) -> Tensor:
-        """(n, d) → (n, 4d). What is averaged over rows after W₂ can as well be averaged before."""
-        before = self.linear1(x)
-        if not (self.training or torch.is_grad_enabled()):
-            return cast(Tensor, aten.gelu_(before))
-        return dropout(functional.gelu(before), self.dropout, self.training)
+def feed_forward_plainly(x: Tensor, first: nn.Linear, second: nn.Linear, share: float) -> Tensor:
+    y: Tensor = second(hidden_units(x, first, share))
+    return y
+
+
+def hidden_units(x: Tensor, first: nn.Linear, share: float) -> Tensor:
+    """drop(GELU(W₁ x + b₁)), (n, d) → (n, 4d). What is averaged over rows after W₂ can as well be averaged
+    before."""
+    before = first(x)
+    if share == 0 and not torch.is_grad_enabled():
+        return cast(Tensor, aten.gelu_(before))
+    return dropout(functional.gelu(before), share, training=True)
 
 
 class _FeedForward(torch.autograd.Function):
