@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -169,6 +170,17 @@ def test_events_are_scored_in_their_order_with_their_features(labels: Run) -> No
             warnings.simplefilter("ignore", Notice)
             again = labels.score(frame.iloc[order])
         assert again["score"].to_pylist() == pytest.approx([found["score"].to_pylist()[k] for k in order])
+
+
+def test_a_stream_is_scored_as_the_frame_it_was_read_from(links: Run, labels: Run) -> None:
+    for run, frame in ((links, asked_events(links)), (labels, asked_events(labels))):
+        frame = frame.sort_values("t", kind="stable")
+        stream = replace(run.spec.source.reading, label=None).read(frame)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Notice)
+            found, expected = run.score(stream), run.score(frame)
+        assert found["score"].to_pylist() == pytest.approx(expected["score"].to_pylist(), rel=1e-6)
+        assert found["source"].to_pylist() == expected["source"].to_pylist()
 
 
 def test_what_cannot_be_scored_is_said(labels: Run) -> None:

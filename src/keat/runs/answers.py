@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from keat.calibration.fitting import Calibration
 from keat.calibration.temperature import Temperature
 from keat.calibration.wording import about
 from keat.errors import InputError, KeatError
-from keat.events import Reading
+from keat.events import EventStream, Reading
 from keat.models.contract import LearnedLinkModel, NodeQueries, Queries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.runs.answer import Answer
@@ -30,6 +30,19 @@ from keat.runs.present import Present
 Dense = npt.NDArray[np.int32]
 AT_ONCE = 1 << 12  # pairs, events or nodes
 SCORES_AT_ONCE = 1 << 22  # of sources × candidates
+
+
+Ends = tuple[Any, Any]  # what sources and destinations are called, a list or an Arrow array each
+
+
+class _Asked(NamedTuple):
+    """Events that are asked about, with nodes and times as the run has them."""
+
+    src: Dense
+    dst: Dense
+    t: npt.NDArray[np.int64]
+    features: npt.NDArray[np.float32]
+    ends: Ends
 
 
 class Answers:
@@ -96,41 +109,56 @@ class Answers:
         return self.calibration.probabilities(np.take_along_axis(logits, places, axis=1))
 
     def score(self, pairs: Any, at: Any = None) -> Answer:
-        """The score of each pair of a file or frame, or of each event where the run labels events."""
+        """The score of each pair of a file, frame or stream, or of each event where the run labels events."""
         if isinstance(self.model, EventHead):
             return self._score_events(self.model, pairs, at)
         model = self._link_model()
-        source, destination, times = read_pairs(pairs, self.reading)
-        t = self._moments(times, at, pairs)
-        src, dst = self.names.ends_written(source, destination)
+        if isinstance(pairs, EventStream):
+            asked = self._events(pairs)
+            src, dst, t, ends = asked.src, asked.dst, asked.t, asked.ends
+        else:
+            src, dst, t, ends = self._pairs(pairs, at)
         scores = [
             model.score(Queries(src[part], t[part], dst[part][:, None]))[:, 0] for part in _parts(len(src))
         ]
-        return self._scored(self._labels(src, source), self._labels(dst, destination), t, torch.cat(scores))
+        return self._scored(*ends, t, torch.cat(scores))
 
     def _score_events(self, model: EventHead, events: Any, at: Any) -> Answer:
         """Events with their features, read as those of training were."""
-        if model.feature_dim == 0:
-            source, destination, times = read_pairs(events, self.reading)
-            t = self._moments(times, at, events)
-            src, dst = self.names.ends_written(source, destination)
+        if model.feature_dim == 0 and not isinstance(events, EventStream):
+            src, dst, t, ends = self._pairs(events, at)
             features = np.zeros((len(src), 0), dtype=np.float32)
-            ends = self._labels(src, source), self._labels(dst, destination)
         else:
-            stream = later(self.reading).read_rows(events)
-            names, stream = self.present.translated(stream)
-            src, dst, t, features = stream.src, stream.dst, stream.t, stream.features
-            if (t < self.present.last_time).any():
-                self._moments(
-                    np.minimum(t, self.present.last_time).tolist(), at, events
-                )  # the past is refused
-            ends = names.labels_of(src), names.labels_of(dst)
-            self.names.tell_of_strangers(names)
+            given = isinstance(events, EventStream)
+            asked = self._events(events if given else later(self.reading).read_rows(events), events)
+            src, dst, t, ends, features = asked.src, asked.dst, asked.t, asked.ends, asked.features
+            if features.shape[1] != model.feature_dim:
+                raise InputError(
+                    f"The events have {features.shape[1]} features each; this run was trained on "
+                    f"{model.feature_dim}."
+                )
         scores = [
             model.score(EventQueries(src[part], t[part], dst[part], features[part]))[:, 0]
             for part in _parts(len(src))
         ]
-        return self._scored(ends[0], ends[1], t, torch.cat(scores))
+        return self._scored(*ends, t, torch.cat(scores))
+
+    def _pairs(self, pairs: Any, at: Any) -> tuple[Dense, Dense, npt.NDArray[np.int64], Ends]:
+        """Ends and times of a file or frame of pairs, and what the ends are called."""
+        source, destination, times = read_pairs(pairs, self.reading)
+        t = self._moments(times, at, pairs)
+        src, dst = self.names.ends_written(source, destination)
+        return src, dst, t, (self._labels(src, source), self._labels(dst, destination))
+
+    def _events(self, stream: EventStream, source: Any = None) -> _Asked:
+        """The same of events; the past is refused."""
+        names, stream = self.present.translated(stream)
+        last = self.present.last_time
+        if (stream.t < last).any():
+            self._moments(np.minimum(stream.t, last).tolist(), None, source)
+        self.names.tell_of_strangers(names)
+        ends = names.labels_of(stream.src), names.labels_of(stream.dst)
+        return _Asked(stream.src, stream.dst, stream.t, stream.features, ends)
 
     def _moments(self, times: Sequence[Any], at: Any, source: Any) -> npt.NDArray[np.int64]:
         """Times of rows; those that have none are asked ``at`` a time. What is wrong is said with its row."""
@@ -147,8 +175,8 @@ class Answers:
 
     def _scored(
         self,
-        source: list[Any],
-        destination: list[Any],
+        source: Any,
+        destination: Any,
         t: npt.NDArray[np.int64],
         scores: torch.Tensor,
     ) -> Answer:

@@ -157,7 +157,7 @@ class Run:
         return answers.rank(asked, answers.moment(at), top)
 
     def score(self, pairs: Any, *, at: Any = None) -> Answer:
-        """The score of each pair of a file or frame, in its order: source, destination, time and score, and
+        """The score of each pair of a file, frame or stream, in its order: source, destination, time, score and
         the probability where the run has one. Without a column of times they are asked ``at`` a time, by
         default right after what was seen. A run that labels events reads them with their features."""
         return self._answers().score(pairs, at)
