@@ -31,7 +31,7 @@ from keat.datasets.example import write_example
 from keat.datasets.loading import Dataset
 from keat.errors import Notice
 from keat.runs import RunSpec
-from keat.runs.fitting import train_run
+from keat.runs.run_model import train_run
 from keat.runs.spec import configuration
 from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig

@@ -6,7 +6,7 @@ Run it anywhere: `python study_of_your_own.py`. Larger studies are recipes: see 
 import keat
 from keat.experiments.statistics import paired_difference, spread
 from keat.runs.spec import SourceSpec
-from keat.runs.training import train_spec
+from keat.runs.trainer import train_spec
 
 data = keat.load("payments:2000")
 

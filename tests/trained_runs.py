@@ -13,7 +13,7 @@ from keat.datasets.payments import simulate_payments
 from keat.models.rank import RankConfig
 from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGN, TGNConfig
-from keat.runs.fitting import train_run
+from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
 from keat.tasks.script import TGB_BATCH
 from keat.training.fit import FitConfig

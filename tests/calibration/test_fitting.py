@@ -24,7 +24,7 @@ from keat.models.heuristics import EdgeBank
 from keat.models.rank import RankConfig
 from keat.models.tgn import TGNConfig
 from keat.runs.epochs import best_epoch, kept_tensors, read_history
-from keat.runs.fitting import train_run
+from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
 from keat.runs.testing import evaluate_run
 from keat.tasks.candidates import OwnCandidates, SharedCandidates

@@ -13,8 +13,8 @@ from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.experiments.as_released import AsReleased, evaluate_as_released
 from keat.models.tgn import TGN, TGNConfig
-from keat.runs.fitting import open_model, train_run
 from keat.runs.run_file import read_run_file
+from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
 from keat.tasks.making import make_task
 from keat.training.fit import FitConfig

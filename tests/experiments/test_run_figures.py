@@ -28,8 +28,8 @@ from keat.experiments.sources import how_read, source_of, written
 from keat.experiments.tables import shown, table_of
 from keat.models.tgn import TGN
 from keat.report.made import Made
-from keat.runs.fitting import open_model
 from keat.runs.run_file import read_ids, read_run_file
+from keat.runs.run_model import open_model
 from keat.runs.spec import SourceSpec
 from keat.tasks.task_spec import TaskSpec
 

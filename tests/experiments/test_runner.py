@@ -21,7 +21,7 @@ from keat.experiments.runner import keys_of, run_jobs
 from keat.experiments.sources import source_of
 from keat.experiments.work import run_folder
 from keat.runs.epochs import read_history
-from keat.runs.fitting import train_run
+from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, SourceSpec
 from keat.tasks.task_spec import TaskSpec
 

@@ -22,7 +22,7 @@ from keat.explain.picture import write_picture
 from keat.models.node_head import CountingEventHead, EventQueries
 from keat.models.tgn import TGN
 from keat.runs import Run
-from keat.runs.explaining import asker_of, data_for
+from keat.runs.run_subject import asker_of, data_for
 from labelled_runs import FEATURES, labelled, opened, payments
 
 MODELS = ["tgn", "keat-tgn", "tgat", "graphmixer"]

@@ -16,7 +16,7 @@ from keat.explain.blur_figures import Sweep, attention_over_age, draw_heatmaps, 
 from keat.explain.measuring import measure_run
 from keat.explain.picture import write_picture
 from keat.explain.theory_figures import draw_logit_variance, draw_moments
-from keat.runs.explaining import subject_of
+from keat.runs.run_subject import subject_of
 from trained_runs import payments, small, trained, untrained
 
 AGES = [0, 60, 3_600, 86_400, 864_000]

@@ -23,8 +23,8 @@ from keat.models.registry import add_head, assemble, build_model, trains_in_turn
 from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 from keat.models.with_pair_term import WithPairTerm
-from keat.runs.fitting import open_model, train_run
 from keat.runs.run_file import read_run_file
+from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.training.fit import FitConfig
 

@@ -31,9 +31,9 @@ from keat.models.rank import RankConfig
 from keat.models.tgn import TGNConfig
 from keat.runs import epochs
 from keat.runs.epochs import kept_tensors, read_history
-from keat.runs.fitting import open_model, train_run
-from keat.runs.folder import KEPT
 from keat.runs.run_file import read_run_file
+from keat.runs.run_folder import KEPT
+from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
 from keat.training.fit import FitConfig
 

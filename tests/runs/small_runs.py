@@ -16,7 +16,7 @@ from keat.models.dygformer import DyGFormerConfig
 from keat.models.rank import RankConfig
 from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGNConfig
-from keat.runs.fitting import train_run
+from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
 from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig

@@ -22,8 +22,8 @@ from keat.datasets.labelled_graph import open_labelled_graph
 from keat.errors import InputError, KeatError
 from keat.models.gearsage import GEARSageConfig
 from keat.runs.epochs import kept_tensors
-from keat.runs.fitting import open_model, train_run
 from keat.runs.run_file import read_run_file
+from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
 from keat.training.fit import FitConfig
 

@@ -17,8 +17,8 @@ from keat.datasets.payments import simulate_payments
 from keat.errors import InputError
 from keat.models.rank import RankConfig
 from keat.runs.epochs import numbered_files, read_history
-from keat.runs.fitting import open_model, train_run
 from keat.runs.run_file import read_run_file
+from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
 from keat.training.fit import EpochReport, FitConfig
 
@@ -54,7 +54,7 @@ from pathlib import Path
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.models.rank import RankConfig
-from keat.runs.fitting import train_run
+from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
 from keat.training.fit import FitConfig
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import keat.runs.reporting  # with all that a training imports, so that calls from there are counted
-import keat.runs.training  # noqa: F401
+import keat.runs.run_report  # with all that a training imports, so that calls from there are counted
+import keat.runs.trainer  # noqa: F401
 from keat.bandwidth import estimate_sigma
 from keat.cli import main
 from keat.disk import write_text

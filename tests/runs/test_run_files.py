@@ -21,9 +21,9 @@ from damaged_runs import file_of
 from keat.errors import CacheError, InputError, KeatError
 from keat.runs import epochs
 from keat.runs.epochs import kept_tensors, read_history, unnumbered_file
-from keat.runs.fitting import open_model, train_run
-from keat.runs.folder import KEPT
 from keat.runs.run_file import read_run_file
+from keat.runs.run_folder import KEPT
+from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
 from keat.training.fit import EpochReport, FitConfig
 

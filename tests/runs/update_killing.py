@@ -24,7 +24,7 @@ from keat.datasets.payments import simulate_payments
 from keat.errors import KeatError
 from keat.events import EventStream
 from keat.runs.spec import RunSpec
-from keat.runs.training import train_spec
+from keat.runs.trainer import train_spec
 from keat.training.fit import FitConfig
 
 FITTING = FitConfig(epochs=1, lr=1e-2)

@@ -17,7 +17,7 @@ from keat.models.contract import LinkModel, Queries
 from keat.models.dygformer import DyGFormerConfig
 from keat.models.registry import ARCHITECTURES, build_model
 from keat.models.tgn import TGN, TGNConfig
-from keat.runs.fitting import train_run
+from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
 from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking

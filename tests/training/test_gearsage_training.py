@@ -18,9 +18,9 @@ from keat.errors import InputError, UnknownNameError
 from keat.models.gearsage import GEARSage, GEARSageConfig
 from keat.models.registry import build_graph_model
 from keat.runs.epochs import best_epoch, kept_tensors
-from keat.runs.fitting import open_model, train_run
-from keat.runs.folder import KEPT
 from keat.runs.run_file import read_run_file
+from keat.runs.run_folder import KEPT
+from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.runs.testing import evaluate_run, most_suspect
 from keat.runs.usual import usual_fit

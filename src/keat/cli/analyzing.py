@@ -113,7 +113,7 @@ def attention_command(
 ) -> None:
     """Of trained runs: the blur meter with and without the kernel, variance of logits, faithfulness."""
     from keat.explain.measuring import measure_run
-    from keat.runs.explaining import subject_of
+    from keat.runs.run_subject import subject_of
 
     data = open_dataset(dataset, reading)
     runs = list({run.absolute(): run for run in runs}.values())  # each once

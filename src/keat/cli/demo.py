@@ -50,7 +50,7 @@ def demo_command(
     from keat.datasets.payments import simulate_errands
     from keat.report.plots import overview
     from keat.runs.testing import heuristics_for
-    from keat.runs.training import train
+    from keat.runs.trainer import train
     from keat.tasks.link import LinkRanking
     from keat.tasks.making import make_task
 

@@ -13,8 +13,8 @@ from keat.report.page import Page, Report, present, write_report
 from keat.report.results import Result, results_section
 from keat.runs import Run
 from keat.runs.epochs import read_history
-from keat.runs.explaining import subject_of_run
-from keat.runs.reporting import HINT, about_data, command_line
+from keat.runs.run_report import HINT, about_data, command_line
+from keat.runs.run_subject import subject_of_run
 from keat.tasks.link import LinkRanking
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from keat.report.results import Result
-    from keat.runs.fitting import Data
+    from keat.runs.run_model import Data
     from keat.runs.testing import SomeTask
 
 LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;

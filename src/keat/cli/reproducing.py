@@ -71,7 +71,7 @@ def reproduce_command(
     from keat.experiments.recipe import load_recipe
     from keat.experiments.reporting import computed_report, recipe_report, tables_of
     from keat.experiments.tables import shown, side_by_side
-    from keat.runs.reporting import command_line
+    from keat.runs.run_report import command_line
 
     sources = _sources(data or [])
     path = figure or Path("keat-out") / f"{safe_name(Path(name).stem)}.png"

@@ -65,8 +65,8 @@ def train_command(
 
     What can be chosen depends on the model: keat train MODEL --help shows its own options with its defaults.
     """
-    from keat.runs.fitting import task_of
-    from keat.runs.training import prepare, train_spec, usual_folder  # these bring torch: not for --help
+    from keat.runs.run_model import task_of
+    from keat.runs.trainer import prepare, train_spec, usual_folder  # these bring torch: not for --help
     from keat.training.bar import TrainingBar
     from keat.training.tensorboard import tensorboard_watchers
 

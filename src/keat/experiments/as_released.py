@@ -24,8 +24,8 @@ from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
 from keat.models.tgn import TGN
 from keat.ops.gru import update_without_message
-from keat.runs.fitting import open_model
 from keat.runs.run_file import read_run_file
+from keat.runs.run_model import open_model
 from keat.state.tensors import as_tensor
 from keat.tasks.link import LinkTask
 from keat.training.evaluate import continue_evaluation

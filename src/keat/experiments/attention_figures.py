@@ -20,8 +20,8 @@ from keat.experiments.work import trained_run
 from keat.explain.blur_figures import Sweep, attention_over_age, draw_heatmaps, draw_neighbor_curves
 from keat.models.tgn import TGN
 from keat.report.made import Made, PlainRow
-from keat.runs.fitting import open_model
 from keat.runs.run_file import read_ids, read_run_file
+from keat.runs.run_model import open_model
 
 EXAMPLES = 3  # nodes
 AGES, REACH = 41, 4  # of the sweep: so many ages from 0 to so many σ

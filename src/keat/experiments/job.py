@@ -11,7 +11,7 @@ import keat
 from keat.experiments.line import Settings
 from keat.experiments.sources import how_read
 from keat.models.registry import ARCHITECTURES, TRAINED
-from keat.runs.fitting import Data, facts_of
+from keat.runs.run_model import Data, facts_of
 from keat.runs.spec import RunSpec, SourceSpec, configuration
 from keat.runs.usual import WHOLE_GRAPH
 from keat.tasks.task_spec import Kind, TaskSpec

@@ -23,8 +23,8 @@ from keat.report.made import Made
 from keat.report.page import Page, Report, Section, present, write_report
 from keat.report.tables import Table
 from keat.runs.epochs import read_history
-from keat.runs.explaining import subject_of
 from keat.runs.run_file import is_run
+from keat.runs.run_subject import subject_of
 from keat.runs.spec import RunSpec
 
 

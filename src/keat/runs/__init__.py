@@ -4,6 +4,6 @@ from keat.runs.answer import Answer
 from keat.runs.run import Run
 from keat.runs.run import open_kept as open  # noqa: A004  (keat.open, as elsewhere in Python)
 from keat.runs.spec import RunSpec
-from keat.runs.training import train
+from keat.runs.trainer import train
 
 __all__ = ["Answer", "Run", "RunSpec", "open", "train"]

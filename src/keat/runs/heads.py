@@ -10,8 +10,8 @@ from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import HEADS, NodeHead
 from keat.models.registry import add_head
 from keat.runs.facts import HeadFacts
-from keat.runs.folder import load_parameters
 from keat.runs.run_file import read_run_file
+from keat.runs.run_folder import load_parameters
 from keat.runs.spec import RunSpec
 from keat.tasks.making import AnyTask
 from keat.training.node_tasks import NODE_TASKS

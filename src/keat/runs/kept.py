@@ -21,8 +21,8 @@ from torch import Tensor
 from keat.disk import look_at, new_file, reading, write_text
 from keat.errors import InputError
 from keat.runs.epochs import OTHERWISE, damaged, load_tensors, write_tensors
-from keat.runs.folder import lock_run
 from keat.runs.node_names import NodeNames
+from keat.runs.run_folder import lock_run
 from keat.runs.seen import Seen
 
 SEEN = "seen.json"

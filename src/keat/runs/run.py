@@ -19,12 +19,12 @@ from keat.runs.answer import Answer
 from keat.runs.answers import Answers, later
 from keat.runs.epochs import best_epoch, checking
 from keat.runs.facts import RunFacts
-from keat.runs.fitting import Data, TrainedModel, open_model, task_of
 from keat.runs.kept import Kept, kept_number, read_kept, write_kept
 from keat.runs.moments import spoken
 from keat.runs.node_names import NodeNames
 from keat.runs.present import Late, Observed, Present
 from keat.runs.run_file import RunFile, read_ids, read_run_file
+from keat.runs.run_model import Data, TrainedModel, open_model, task_of
 from keat.runs.seen import Seen
 from keat.runs.spec import RunSpec
 from keat.training.fit import EpochReport
@@ -157,8 +157,8 @@ class Run:
         return answers.rank(asked, answers.moment(at), top)
 
     def score(self, pairs: Any, *, at: Any = None) -> Answer:
-        """The score of each pair of a file, frame or stream, in its order: source, destination, time, score and
-        the probability where the run has one. Without a column of times they are asked ``at`` a time, by
+        """The score of each pair of a file, frame or stream, in its order: source, destination, time, score,
+        and the probability where the run has one. Without a column of times they are asked ``at`` a time, by
         default right after what was seen. A run that labels events reads them with their features."""
         return self._answers().score(pairs, at)
 
@@ -183,7 +183,7 @@ class Run:
         """Why a pair scores as it does now or ``at`` a later time: ``.why`` says it in a plain sentence, and
         in a notebook it shows itself as a page. Of a run that labels events, why an event does that has these
         ``features``, by the names of their columns."""
-        from keat.runs.explaining import explain_pair
+        from keat.runs.run_subject import explain_pair
 
         return explain_pair(self, source, destination, at, features)
 
@@ -234,7 +234,7 @@ class Run:
     def report(self, data: Data | None = None, tested: Tested | None = None) -> Page:
         """A page on how it was trained and how good it is, written to ``report.html`` in its folder. Shows
         itself in a notebook. ``tested`` is what `test` found, if it was asked already."""
-        from keat.runs.reporting import write_run_report
+        from keat.runs.run_report import write_run_report
 
         data = self.open_data() if data is None else data
         return write_run_report(self, data, self.test(data) if tested is None else tested)

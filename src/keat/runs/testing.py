@@ -29,8 +29,8 @@ from keat.models.registry import (
 )
 from keat.runs.answer import Answer
 from keat.runs.answers import finite
-from keat.runs.fitting import Data, TrainedModel, facts_of, open_model, task_of
 from keat.runs.run_file import RunFile, whole_run_file
+from keat.runs.run_model import Data, TrainedModel, facts_of, open_model, task_of
 from keat.runs.spec import RunSpec
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.making import AnyTask

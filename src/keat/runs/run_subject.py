@@ -21,7 +21,7 @@ from keat.explain.subject import LabelSubject, Subject
 from keat.explain.wording import three_days
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import EventHead, NodeHead
-from keat.runs.event_features import columns_of, encoded_features, is_simulated
+from keat.runs.given_features import columns_of, encoded_features, is_simulated
 from keat.runs.node_names import NodeNames
 from keat.runs.run import Run, open_kept
 from keat.runs.spec import Progress
@@ -29,7 +29,7 @@ from keat.runs.spec import Progress
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from keat.runs.fitting import TrainedModel
+    from keat.runs.run_model import TrainedModel
 
 
 def explain_pair(

@@ -18,9 +18,9 @@ from keat.models.contract import LearnedLinkModel, LearnedNodeModel
 from keat.models.gearsage import GEARSage, GEARSageConfig
 from keat.models.registry import assemble, build_graph_model, build_model
 from keat.runs.facts import HeadFacts, RunFacts
-from keat.runs.folder import RunFolder, load_best
 from keat.runs.heads import node_model, open_head
 from keat.runs.run_file import RunFile
+from keat.runs.run_folder import RunFolder, load_best
 from keat.runs.spec import RunSpec
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkTask

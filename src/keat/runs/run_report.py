@@ -22,9 +22,9 @@ from keat.report.reliability import reliability_section
 from keat.report.results import Result, results_section
 from keat.report.tables import Table
 from keat.runs.epochs import read_history
-from keat.runs.explaining import subject_of_run
-from keat.runs.fitting import Data
 from keat.runs.run import Run
+from keat.runs.run_model import Data
+from keat.runs.run_subject import subject_of_run
 from keat.runs.spec import RunSpec
 from keat.runs.testing import Tested
 from keat.tasks.graph_label import PARTS, labelled_nodes
