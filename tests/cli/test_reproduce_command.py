@@ -70,5 +70,5 @@ def test_mistakes_get_a_sentence(plan: list[str | Path]) -> None:
     assert "figure-moments" in assert_fails(keat("reproduce", "nonsense"))
     assert "did you mean 'table-params'" in assert_fails(keat("reproduce", "table-param"))
     assert "NAME=FILE" in assert_fails(keat("reproduce", "table-link", "--data", "wikipedia"))
-    assert "give one or more of --data" in assert_fails(keat("reproduce", "figure-gaps"))
+    assert "name one or more, each as NAME=FILE" in assert_fails(keat("reproduce", "figure-gaps"))
     assert "did you mean 'ray'" in assert_fails(keat(*plan, "--engine", "rey"))

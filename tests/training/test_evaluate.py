@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -5,10 +7,10 @@ from tgb.linkproppred.evaluate import Evaluator
 
 from conftest import FindFile, MakeStream
 from every_model import EVERY_MODEL, create
-from keat.datasets.loading import load
-from keat.errors import KeatError
+from keat.datasets.loading import Dataset, load
+from keat.errors import KeatError, Notice
 from keat.events.splitting import split
-from keat.models.contract import Queries
+from keat.models.contract import LearnedModel, Queries
 from keat.models.heuristics import EdgeBank
 from keat.models.registry import create_link_model
 from keat.tasks.candidates import SharedCandidates
@@ -160,3 +162,18 @@ def test_a_sample_asks_some_and_says_how_far_off_it_may_be(random_stream: MakeSt
     expected = float((1 / some.outcomes).std() / 10)
     assert some.standard_errors["mrr"] == pytest.approx(expected, rel=0.25)
     assert not task.sample(10**6, seed=1).is_sample
+
+
+def test_a_model_that_has_learned_nothing_is_said_to_be_so(random_stream: MakeStream) -> None:
+    """Scores of fresh parameters look like any others."""
+    data = Dataset(random_stream(4, events=300, times=200))
+    task, model = make_task(data), create_link_model("tgn", data.train)
+    with pytest.warns(Notice, match="The tgn has not been trained: .* train it with keat.train"):
+        evaluate(model, task)
+    assert isinstance(model, LearnedModel)
+    with torch.no_grad():
+        next(model.parameters()).add_(0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Notice)
+        evaluate(model, task)
+        evaluate(create_link_model("local-global", data.train), task)

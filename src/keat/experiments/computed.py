@@ -134,7 +134,7 @@ def dataset_statistics(sources: Mapping[str, str], *_: object) -> Made:
 def _of_datasets(draw: Callable[[Mapping[str, Dataset], Path], Made]) -> Make:
     def make(sources: Mapping[str, str], path: Path, _: Path) -> Made:
         if not sources:
-            raise InputError("This figure is of data: give one or more of --data NAME=FILE.")
+            raise InputError("This figure is of data: name one or more, each as NAME=FILE.")
         return draw({name: load(source) for name, source in sources.items()}, path)
 
     return make

@@ -137,6 +137,19 @@ class LearnedModel(nn.Module, ABC):
 
     sigma: float
     clock: Clock
+    _drawn: float | None = None  # the sum of the parameters as they were drawn
+
+    def mark_as_drawn(self) -> None:
+        """The parameters are fresh; until one has changed, the model `has_learned_nothing`."""
+        self._drawn = self._sum_of_parameters()
+
+    @property
+    def has_learned_nothing(self) -> bool:
+        """Whether its parameters are known to be those that were drawn at random."""
+        return self._drawn is not None and self._drawn == self._sum_of_parameters()
+
+    def _sum_of_parameters(self) -> float:
+        return sum(float(each.detach().double().sum()) for each in self.parameters())
 
     @property
     def sigma_in_ticks(self) -> float:

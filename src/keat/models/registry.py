@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from keat.clock import Clock
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
-from keat.models.contract import LearnedLinkModel, LinkModel, NodeModel
+from keat.models.contract import LearnedLinkModel, LearnedModel, LinkModel, NodeModel
 from keat.models.counts import CountsAndRecencies
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.forecasts import MovingAverage, PersistentForecast
@@ -35,6 +35,8 @@ from keat.models.settings import PAIR_TERMS
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 from keat.models.with_pair_term import WithPairTerm
+
+M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,18 +244,25 @@ LABEL_MODELS: dict[str, NodeEntry] = {
 GRAPH_BASELINES: dict[str, type[GraphBaseline]] = {"degree": Degree, "logistic": LogisticOfFeatures}
 
 
+def _drawn(model: M) -> M:
+    if isinstance(model, LearnedModel):
+        model.mark_as_drawn()
+    return model
+
+
 def create_link_model(name: str, train: EventStream) -> LinkModel:
-    """Build a link model by name. It sees the training split and nothing else."""
+    """Build a link model by name. It sees the training split and nothing else. One that is to be trained has
+    parameters drawn at random; `keat.train` trains it."""
     if name not in LINK_MODELS:
         raise unknown_name("link model", name, LINK_MODELS)
-    return LINK_MODELS[name].build(train)
+    return _drawn(LINK_MODELS[name].build(train))
 
 
 def create_node_model(name: str, train: EventStream) -> NodeModel:
-    """Build a node-property model by name."""
+    """Build a node-property model by name, as `create_link_model` does."""
     if name not in NODE_MODELS:
         raise unknown_name("node model", name, NODE_MODELS)
-    return NODE_MODELS[name].build(train)
+    return _drawn(NODE_MODELS[name].build(train))
 
 
 def create_label_model(name: str, train: EventStream) -> NodeModel:

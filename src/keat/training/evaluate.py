@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 
-from keat.errors import KeatError
-from keat.models.contract import LinkModel, NodeModel
+from keat.errors import KeatError, Notice
+from keat.models.contract import LearnedModel, LinkModel, NodeModel
 from keat.tasks.metrics import standard_errors
 from keat.tasks.script import TGB_BATCH, Ask, AskInTurn, Line, Observe, Question, Reveal, Task
 
@@ -57,6 +58,13 @@ def evaluate(
     ``refresh`` is how many events may pass before the model observes them: 200 is TGB's protocol,
     1 means that every strictly earlier time has been observed.
     """
+    if isinstance(model, LearnedModel) and model.has_learned_nothing:
+        warnings.warn(
+            f"The {model.name} has not been trained: its parameters are those drawn at random, and so are "
+            "its scores; train it with keat.train.",
+            Notice,
+            stacklevel=2,
+        )
     model.reset()
     return _play(model, task, task.script(refresh), progress, collector)
 
