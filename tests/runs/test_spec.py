@@ -188,5 +188,4 @@ def test_a_spec_is_plain_values() -> None:
     assert RunSpec.of("tgn") == RunSpec.of("tgn")
     assert hash(RunSpec.of("tgn")) == hash(RunSpec.of("tgn"))
     assert RunSpec.of("tgn") != RunSpec.of("tgn", fitting={"seed": 2})
-    assert RunSpec.of("tgn", fitting={"seed": 2}).label == "tgn, seed 2"
     assert asdict(RunSpec.of("tgn"))["fitting"] == asdict(usual_fit("tgn"))

@@ -81,11 +81,6 @@ class RunSpec:
     counts: bool = True  # whether the head for labels of events reads plain counts and recencies, too
 
     @property
-    def label(self) -> str:
-        """What it is called among others."""
-        return f"{self.model}, seed {self.fitting.seed}"
-
-    @property
     def is_of_graph(self) -> bool:
         """Whether it is about a whole graph, and not about a stream."""
         return isinstance(self.config, GEARSageConfig)
