@@ -124,12 +124,6 @@ def with_parameters(
     return same_command
 
 
-def reading_of(said: Mapping[str, Any]) -> Reading:
-    """From options as they are typed."""
-    made: Reading = _made(Reading, said)
-    return made
-
-
 def _made(kind: type[Any], said: Mapping[str, Any]) -> Any:
     """From options as they are typed: several columns are one text, and a flag turns its default round."""
     typed: dict[str, object] = {}
