@@ -3,41 +3,57 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from keat.disk import look_at, reading, require_place, writing
 from keat.errors import InputError
-from keat.experiments.line import Line
+from keat.experiments.line import Line, Settings
 
 USUAL_LEDGER = Path("keat-out/ledger.jsonl")  # of `keat reproduce`, where none is named
 
 WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")  # of JSON, beside numbers and texts
 
 
-class Ledger:
-    """A file of lines. Several processes may append; a line cut off by a crash does not count, any other that
-    is no result is damage, which is said."""
+class Written(Protocol):
+    """What a line of a ledger can be."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    @property
+    def key(self) -> str:
+        """The name of what was run; equal work has equal keys."""
 
-    def lines(self) -> list[Line]:
+    def to_json(self) -> dict[str, object]: ...
+
+
+AnyLine = TypeVar("AnyLine", bound=Written)
+
+
+class LedgerOf(Generic[AnyLine]):
+    """A file of lines of a kind. Several processes may append; a line cut off by a crash does not count; any
+    other that is no result is damage, and an error. ``line_of`` makes a line of its JSON, or raises a
+    ValueError."""
+
+    def __init__(self, path: Path, line_of: Callable[[Settings], AnyLine]) -> None:
+        self.path, self.line_of = path, line_of
+
+    def lines(self) -> list[AnyLine]:
         found = []
         for number, content in enumerate(self._content().split(b"\n"), 1):
             try:
-                line = _read(content)
+                value = _json_of(content)
+                if value is not None:
+                    found.append(self.line_of(value))
             except ValueError as error:
                 raise InputError(
                     f"Line {number} of the ledger {self.path} is damaged ({error}); mend or delete that line."
                 ) from error
-            if line is not None:
-                found.append(line)
         return found
 
     def keys(self) -> set[str]:
         return {line.key for line in self.lines()}
 
-    def append(self, line: Line) -> None:
+    def append(self, line: AnyLine) -> None:
         """Add a line in one write, after any half line a killed process left."""
         # Half a character, as in the name of an odd file, is written as JSON escapes it.
         text = json.dumps(line.to_json(), ensure_ascii=False).encode(errors="backslashreplace") + b"\n"
@@ -57,8 +73,15 @@ class Ledger:
             return b"" if kind is None else self.path.read_bytes()
 
 
-def _read(content: bytes) -> Line | None:
-    """The result in a line; None where there is none, or half of one."""
+class Ledger(LedgerOf[Line]):
+    """Of the runs of `keat reproduce`."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, Line.of)
+
+
+def _json_of(content: bytes) -> Settings | None:
+    """The object in a line; None where there is none, or half of one."""
     if not content.strip():
         return None
     try:
@@ -75,7 +98,9 @@ def _read(content: bytes) -> Line | None:
         raise
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
-    return Line.of(found)
+    if not isinstance(found, dict):
+        raise ValueError("it is no object")
+    return found
 
 
 def _is_cut_off(text: str, error: json.JSONDecodeError) -> bool:

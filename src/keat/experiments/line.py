@@ -63,10 +63,8 @@ class Line:
     more: Settings = field(default_factory=dict)  # what another version of keat has written besides
 
     @classmethod
-    def of(cls, content: object) -> Self:
-        """Of the value of a line of JSON; a ValueError says what is wrong with it."""
-        if not isinstance(content, dict):
-            raise ValueError("it is no object")
+    def of(cls, content: Settings) -> Self:
+        """Of what `to_json` has written; a ValueError says what is wrong with it."""
         if problem := _wrong(content):
             raise ValueError(problem)
         known = {each.name for each in fields(cls)} - {"more"}
@@ -76,7 +74,7 @@ class Line:
         return typed(cls, {**told, "test": scored, "more": more})
 
     def to_json(self) -> dict[str, object]:
-        """What is written; `of` reads it."""
+        """What is written."""
         told = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "more"}
         told["refresh"] = list(self.refresh)
         told["test"] = {refresh: _as_json(score) for refresh, score in self.test.items()}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
 import time
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from keat.datasets.dgraphfin import DGraphFin
 from keat.errors import unknown_name
 from keat.experiments.job import Job, changes, fit_of
 from keat.experiments.line import Line, Metrics, Score
+from keat.experiments.provenance import provenance
 from keat.experiments.sources import written
 from keat.models.contract import LinkModel, NodeModel
 from keat.models.registry import TRAINED
@@ -74,9 +73,7 @@ def line_of(job: Job, key: str, found: Found, seconds: float) -> Line:
         test=found.test,
         seconds=round(seconds, 1),
         keat=keat.__version__,
-        commit=_commit(),
-        torch=torch.__version__,
-        machine=f"{platform.machine()}, 1 thread",
+        **provenance(),
     )
 
 
@@ -152,16 +149,3 @@ def _refreshes(job: Job, data: Data) -> dict[str, int]:
 
 def _score_of(found: Evaluation) -> Score:
     return Score(found.metrics, found.standard_errors)
-
-
-def _commit() -> str | None:
-    """Of the source this runs from, where it is a checkout."""
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(Path(keat.__file__).parent), "rev-parse", "--short", "HEAD"],
-            capture_output=True,
-            text=True,
-        )
-    except OSError:
-        return None
-    return answer.stdout.strip() or None

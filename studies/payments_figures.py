@@ -1,6 +1,6 @@
 """The pictures of docs/understand/payments.md, drawn from the simulator.
 
-python -m benchmarks.payments_figures docs/images
+python -m studies.payments_figures docs/images
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 
@@ -12,7 +11,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-DAY = 86_400.0
+from studies.fading_lines import FadingLine
+from studies.fading_world import DAY
+
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # told apart by colour-blind readers too
 PINK, GREY = "#CC79A7", "#7A7A7A"
 KERNELS = {
@@ -31,13 +32,13 @@ MARKS = {  # (past payments attended to, time encoding): colour, mark, how far f
 }
 
 
-def draw(lines: list[dict[str, Any]], path: Path) -> None:
-    worlds = list(dict.fromkeys(line["world"] for line in lines if line["neighbors"] == 5))
+def draw(lines: list[FadingLine], path: Path) -> None:
+    worlds = list(dict.fromkeys(line.cell.world for line in lines if line.cell.neighbors == 5))
     figure, axes = plt.subplots(
         1, len(worlds) + 1, figsize=(3.1 * (len(worlds) + 1), 3.6), layout="constrained"
     )
     for place, world in zip(axes, worlds, strict=False):
-        _gains(place, [line for line in lines if line["world"] == world], world)
+        _gains(place, [line for line in lines if line.cell.world == world], world)
     limits = [place.get_xlim() for place in axes[: len(worlds)]]
     for place in axes[: len(worlds)]:
         place.set_xlim(min(low for low, _ in limits) - 0.01, max(high for _, high in limits) + 0.01)
@@ -50,10 +51,10 @@ def draw(lines: list[dict[str, Any]], path: Path) -> None:
     plt.close(figure)
 
 
-def _gains(axes: Axes, lines: list[dict[str, Any]], world: str) -> None:
+def _gains(axes: Axes, lines: list[FadingLine], world: str) -> None:
     """AUC minus the plain model's of the same seed: a dot a seed, a bar for their mean."""
     auc = {
-        (line["neighbors"], line["encoder"], line["kernel"], line["seed"]): line["test"]["auc"]
+        (line.cell.neighbors, line.cell.encoder, line.cell.kernel, line.cell.seed): line.found.test["auc"]
         for line in lines
     }
     for (number, encoder), (colour, mark, shift) in MARKS.items():
@@ -78,16 +79,20 @@ def _gains(axes: Axes, lines: list[dict[str, Any]], world: str) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _half_lives(axes: Axes, lines: list[dict[str, Any]]) -> None:
+def _half_lives(axes: Axes, lines: list[FadingLine]) -> None:
     """Learned against planted, a dot a head; σ, where learning starts, as a dash."""
     for line in lines:
-        if line["half_lives"] is None or not line["half_life"] or line["neighbors"] != 1:
+        if line.found.half_lives is None or not line.found.half_life or line.cell.neighbors != 1:
             continue
-        planted = line["half_life"] / DAY
+        planted = line.found.half_life / DAY
         axes.plot(
-            [planted] * len(line["half_lives"]), np.array(line["half_lives"]) / DAY, "o", color=BLUE, ms=4.5
+            [planted] * len(line.found.half_lives),
+            np.array(line.found.half_lives) / DAY,
+            "o",
+            color=BLUE,
+            ms=4.5,
         )
-        axes.plot(planted, line["sigma"] * np.log(2) / DAY, "_", color=GREY, ms=14)
+        axes.plot(planted, line.found.sigma * np.log(2) / DAY, "_", color=GREY, ms=14)
     span = np.array([0.06, 16.0])
     axes.plot(span, span, color=GREY, lw=0.8)
     axes.set(xscale="log", yscale="log", xlim=span, ylim=span)

@@ -1,32 +1,26 @@
 """How each architecture is best trained on a log of ordinary size, by validation: docs/results/defaults.md.
 
-    python -m benchmarks.defaults screen --data FOLDER --ledger docs/results/defaults.jsonl
-    python -m benchmarks.defaults confirm --data FOLDER --ledger docs/results/defaults.jsonl
-    python -m benchmarks.defaults show --ledger docs/results/defaults.jsonl
+    python -m studies.defaults --data FOLDER     run what the ledger lacks, and print the tables
+    python -m studies.defaults --report          print the tables
 
-FOLDER has the Parquet files of the datasets; `orders` is the log of `keat data example`. Every (part, data,
-rows, model, settings, seed) is one line of the ledger; what is there is not run again. The test splits are
-not looked at.
+FOLDER has the Parquet files of the datasets; `orders` is the log of `keat data example`. A line of the ledger
+for every (part, data, rows, model, settings, seed). The test splits are not looked at.
 """
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
 import tempfile
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow.parquet as pq
-import torch
 
 import keat
-from benchmarks.ledgers import append, commit, read, spread
 from keat.datasets.example import write_example
 from keat.datasets.loading import Dataset
 from keat.errors import Notice
@@ -35,8 +29,8 @@ from keat.runs.run_model import train_run
 from keat.runs.spec import configuration
 from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig
+from studies.study import Cell, Found, Result, StudyLedger, spread, study_parser, table
 
-SHARED = Path(os.environ.get("KEAT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 COLUMNS: dict[str, dict[str, Any]] = {
     "bitcoin_otc": {"features": ["rating"], "unit": "s"},
     "orders": {"src": "customer", "dst": "shop", "time": "when"},  # as in the README
@@ -47,14 +41,28 @@ DRAWN = 20  # anew for every question, among this many, drawn as TGB draws them
 TGB: dict[str, Any] = {"epochs": 30, "patience": 5, "lr": 1e-4, "loss": "pairwise", "negatives": 1}
 
 
-@dataclass(frozen=True)
-class Cell:
+class DefaultsCell(Cell, frozen=True, kw_only=True):
     part: str  # screening, or confirming what it found
     data: str
     rows: int
     model: str
-    settings: tuple[tuple[str, Any], ...]
+    settings: dict[str, Any]  # of training
     seed: int = 1
+
+
+class DefaultsFound(Found, frozen=True, kw_only=True):
+    """Validation MRR."""
+
+    mrr: float  # of the best epoch
+    best_epoch: int
+    by_epoch: list[float]
+    train_seconds: float
+    seconds: float
+    candidates: str | None = None
+    cpu_seconds: float | None = None  # the machine may be busy with other work
+
+
+DefaultsLine: TypeAlias = Result[DefaultsCell, DefaultsFound]
 
 
 def fit(
@@ -75,30 +83,29 @@ def load(name: str, rows: int, folder: Path) -> Dataset:
             with tempfile.TemporaryDirectory() as scratch:
                 write_example(Path(scratch))
                 return keat.load(Path(scratch) / "orders.csv", **options)
-        table = pq.read_table(folder / f"{name}.parquet").slice(0, rows)
-        return keat.load(table.select(["src", "dst", "t", *options.get("features", [])]), **options)
+        log = pq.read_table(folder / f"{name}.parquet").slice(0, rows)
+        return keat.load(log.select(["src", "dst", "t", *options.get("features", [])]), **options)
 
 
-def run_one(cell: Cell, data: Dataset) -> dict[str, Any]:
+def ask(cell: DefaultsCell, folder: Path) -> DefaultsFound:
+    data = load(cell.data, cell.rows, folder)
     started, used = time.perf_counter(), time.process_time()
     asked = TaskSpec(kind="link-ranking", sample=ASKED)
     if cell.model not in QUICK:
         asked = replace(asked, negatives="hist-rnd", number=DRAWN, sample=ASKED // 2)
-    fitting = FitConfig(seed=cell.seed, **dict(cell.settings))
+    fitting = FitConfig(seed=cell.seed, **cell.settings)
     spec = RunSpec(cell.model, configuration(cell.model), fitting, asked)
     with tempfile.TemporaryDirectory() as scratch:
         reports = train_run(spec, data, Path(scratch) / "run").reports
-    return {
-        "candidates": "all" if cell.model in QUICK else f"{DRAWN} drawn",
-        "mrr": max(report.val["mrr"] for report in reports),
-        "best_epoch": [report.epoch for report in reports if report.best][-1],
-        "by_epoch": [round(report.val["mrr"], 4) for report in reports],
-        "train_seconds": round(sum(report.train_seconds for report in reports), 1),
-        "seconds": round(time.perf_counter() - started, 1),
-        "cpu_seconds": round(time.process_time() - used, 1),  # the machine may be busy with other work
-        "commit": commit(),
-        "machine": f"{platform.machine()}, 1 thread",
-    }
+    return DefaultsFound(
+        candidates="all" if cell.model in QUICK else f"{DRAWN} drawn",
+        mrr=max(report.val["mrr"] for report in reports),
+        best_epoch=[report.epoch for report in reports if report.best][-1],
+        by_epoch=[round(report.val["mrr"], 4) for report in reports],
+        train_seconds=round(sum(report.train_seconds for report in reports), 1),
+        seconds=round(time.perf_counter() - started, 1),
+        cpu_seconds=round(time.process_time() - used, 1),
+    )
 
 
 SMALL = {"uci": 6_000, "bitcoin_otc": 6_000, "orders": 6_000}  # rows
@@ -124,13 +131,13 @@ GRIDS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def screen() -> Iterator[Cell]:
+def screen() -> Iterator[DefaultsCell]:
     """One seed of small slices; the costly ones on the first alone."""
     for name in SMALL:
         for model, grid in GRIDS.items():
             for settings in grid if model in QUICK or name == "uci" else []:
                 rows = COSTLY_ROWS.get(model, SMALL[name])
-                yield Cell("screen", name, rows, model, tuple(settings.items()))
+                yield _cell("screen", name, rows, model, settings)
 
 
 # Of TGN, what screening could not tell apart, on more rows of more logs.
@@ -139,51 +146,44 @@ CHOSEN = fit(15, 1e-3, 20, batch_size=50, patience=4)
 LARGER_BATCHES = [fit(15, lr, 20, patience=4) for lr in (1e-3, 3e-4)]
 
 
-def confirm() -> Iterator[Cell]:
+def confirm() -> Iterator[DefaultsCell]:
     """TGN: the finalists on one log, then what was chosen and what was usual on more, with two seeds. The
     costly ones on a second slice, with one."""
     for settings in (TGB, *LARGER_BATCHES, CHOSEN):
-        yield Cell("confirm", "wikipedia", LARGER["wikipedia"], "tgn", tuple(settings.items()))
+        yield _cell("confirm", "wikipedia", LARGER["wikipedia"], "tgn", settings)
     for seed in (1, 2):
         for name, rows in LARGER.items():
             for settings in (TGB, CHOSEN):
-                yield Cell("confirm", name, rows, "tgn", tuple(settings.items()), seed)
+                yield _cell("confirm", name, rows, "tgn", settings, seed)
     higher = [fit(4, 1e-3), fit(4, 1e-3, batch_size=50), fit(4, 1e-3, 10, batch_size=50)]
     for settings in (fit(4, 1e-4), *higher, fit(4, 1e-4, 10)):
-        yield Cell("confirm", "uci", 6_000, "tgat", tuple(settings.items()))
+        yield _cell("confirm", "uci", 6_000, "tgat", settings)
     for model in ("dygformer", "graphmixer"):
         for settings in (fit(3, 1e-4), fit(3, 1e-3, batch_size=50)):
-            yield Cell("confirm", "bitcoin_otc", 2_000, model, tuple(settings.items()))
+            yield _cell("confirm", "bitcoin_otc", 2_000, model, settings)
 
 
-def run(cells: Iterator[Cell], ledger: Path, folder: Path) -> None:
-    for cell in cells:
-        asked = asdict(cell) | {"settings": dict(cell.settings)}
-        if any({**line, **asked} == line for line in read(ledger)):
-            continue
-        line = asked | run_one(cell, load(cell.data, cell.rows, folder))
-        append(ledger, line)
-        print(cell.part, cell.data, cell.model, asked["settings"], cell.seed, line["by_epoch"], flush=True)
+def _cell(
+    part: str, data: str, rows: int, model: str, settings: dict[str, Any], seed: int = 1
+) -> DefaultsCell:
+    return DefaultsCell(part=part, data=data, rows=rows, model=model, settings=settings, seed=seed)
 
 
-def show(lines: list[dict[str, Any]]) -> str:
+def report(lines: list[DefaultsLine]) -> str:
     """A row for each way to train a model, a column for each slice: mean ± std of the best epoch's MRR where
     there are several seeds, and the seconds of training."""
-    rows: list[str] = []
-    for part, model in dict.fromkeys((line["part"], line["model"]) for line in lines):
-        mine = [line for line in lines if (line["part"], line["model"]) == (part, model)]
-        slices = list(dict.fromkeys((line["data"], line["rows"]) for line in mine))
-        rows += [f"**{model}, {part}**", ""]
-        rows.append("| training | " + " | ".join(f"{name}, {size:,} rows" for name, size in slices) + " |")
-        rows.append("| --- |" + " --- |" * len(slices))
-        for settings in dict.fromkeys(_told(line["settings"]) for line in mine):
-            found = [
-                [line for line in mine if _told(line["settings"]) == settings and _slice(line) == one]
-                for one in slices
-            ]
-            rows.append(f"| {settings} | " + " | ".join(map(_number, found)) + " |")
-        rows.append("")
-    return "\n".join(rows)
+    text: list[str] = []
+    for part, model in dict.fromkeys((line.cell.part, line.cell.model) for line in lines):
+        mine = [line for line in lines if (line.cell.part, line.cell.model) == (part, model)]
+        slices = list(dict.fromkeys((line.cell.data, line.cell.rows) for line in mine))
+        ways: dict[str, dict[tuple[str, int], list[DefaultsFound]]] = {}
+        for line in mine:
+            way = ways.setdefault(_told(line.cell.settings), {one: [] for one in slices})
+            way[line.cell.data, line.cell.rows].append(line.found)
+        head = ["training", *(f"{name}, {size:,} rows" for name, size in slices)]
+        rows = [[way, *map(_number, found.values())] for way, found in ways.items()]
+        text += [f"**{model}, {part}**", "", *table(head, rows), ""]
+    return "\n".join(text)
 
 
 def _told(settings: dict[str, Any]) -> str:
@@ -193,37 +193,24 @@ def _told(settings: dict[str, Any]) -> str:
     return f"{loss}, {settings['lr']:g}{batch}, {settings['epochs']} epochs{patience}"
 
 
-def _slice(line: dict[str, Any]) -> tuple[str, int]:
-    return line["data"], line["rows"]
-
-
-def _number(lines: list[dict[str, Any]]) -> str:
-    if not lines:
+def _number(found: list[DefaultsFound]) -> str:
+    if not found:
         return ""
-    mrr = [line["mrr"] for line in lines]
+    mrr = [each.mrr for each in found]
     value = spread(mrr) if len(mrr) > 1 else f"{mrr[0]:.3f}"
-    seconds = sum(line["train_seconds"] for line in lines) / len(lines)
-    epochs = ", ".join(str(line["best_epoch"]) for line in lines)
+    seconds = sum(each.train_seconds for each in found) / len(found)
+    epochs = ", ".join(str(each.best_epoch) for each in found)
     return f"{value} (epoch {epochs}; {seconds:.0f} s)"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("what", choices=["screen", "confirm", "show"])
-    parser.add_argument("--data", type=Path, default=SHARED)
-    parser.add_argument("--ledger", type=Path, required=True)
-    parser.add_argument("--models", nargs="*", default=list(GRIDS))
-    parser.add_argument("--seeds", nargs="*", type=int, default=[1, 2])
+    parser = study_parser("defaults", __doc__)
+    parser.add_argument("--data", type=Path, default=Path(), help="folder of the Parquet files")
     given = parser.parse_args()
-    if given.what == "show":
-        print(show(read(given.ledger)))
-        return
-    torch.set_num_threads(1)
-    cells = screen() if given.what == "screen" else confirm()
-    wanted = (cell for cell in cells if cell.model in given.models and cell.seed in given.seeds)
-    run(wanted, given.ledger, given.data)
+    ledger = StudyLedger(given.ledger, DefaultsCell, DefaultsFound)
+    if not given.report:
+        ledger.complete([*screen(), *confirm()], partial(ask, folder=given.data))
+    print(report(ledger.lines()))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """What is a fresh state worth, and what does it matter where the blocks begin?
 
-    python -m benchmarks.freshness wikipedia.parquet --picture docs/images/freshness.png
+    python -m studies.freshness wikipedia.parquet --picture docs/images/freshness.png
 
 Freshness: every heuristic on the test split with the state refreshed every 1 … 1,000 events.
 Alignment: one heuristic at 200, the grid of blocks shifted by 0, 20, … 180 events. A shift by k moves

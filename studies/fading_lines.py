@@ -1,0 +1,33 @@
+"""The lines of docs/results/fading.jsonl."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import msgspec
+
+from studies.study import Cell, Found, Result
+
+
+class FadingCell(Cell, frozen=True, kw_only=True):
+    """A model in a world."""
+
+    world: str
+    encoder: str  # of time
+    kernel: str
+    neighbors: int  # past payments attended to
+    seed: int
+
+
+class FadingFound(Found, frozen=True, kw_only=True):
+    """How well it predicts, beside one who knows the rule; half-lives in seconds."""
+
+    half_life: float | None = None  # planted; None where evidence lasts
+    test: dict[str, float]
+    knows_half_life: float = msgspec.field(name="knows the half-life")  # test AUC of a regression that does
+    half_lives: list[float] | None = None  # learned, of each head
+    sigma: float
+    cpu_seconds: float
+
+
+FadingLine: TypeAlias = Result[FadingCell, FadingFound]
