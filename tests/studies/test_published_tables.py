@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,14 @@ REPORTS: dict[str, tuple[StudyLedger[Any, Any], Callable[[Any], str]]] = {
     "node_labels": (LABELS, node_labels.report),
     "trade": (TRADE, trade.report),
 }
+ROOT = RESULTS.parents[1]
+COMMANDS = sorted(
+    {
+        command
+        for page in (ROOT / "docs").rglob("*.md")
+        for command in re.findall(r"python -m (?:studies|benchmarks)\.[a-z_]+[^`\n]*", page.read_text())
+    }
+)
 NOT_ON_THE_PAGE = {  # told in words: one seed alone
     "demo": ("tgn, ", "keat-tgn, "),
 }
@@ -69,9 +78,7 @@ def test_the_contacts_answer_the_same(tmp_path: Path) -> None:
     assert (found.val, found.test, found.data) == (line.found.val, line.found.test, line.found.data)
 
 
-@pytest.mark.filterwarnings(
-    "ignore::keat.errors.Notice"
-)  # of large values
+@pytest.mark.filterwarnings("ignore::keat.errors.Notice")  # of large values
 def test_trade_answers_the_same(shared_file: FindFile, tmp_path: Path) -> None:
     cell = trade.TradeCell(study="trade", cell=trade.Arm("persistent-forecast"), seed=1)
     (line,) = (line for line in TRADE.lines() if line.cell == cell)
@@ -85,3 +92,12 @@ def test_coarse_clocks_answer_the_same(shared_file: FindFile) -> None:
     found = coarse_clocks.ask(cell, shared_file("icews14.parquet").parent)
     assert (found.ap, found.mrr) == pytest.approx((line.found.ap, line.found.mrr))
     assert found.longest_tie == line.found.longest_tie
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_of_the_pages_name_a_study_and_its_options(command: str) -> None:
+    """And not one that has moved or an option that is gone."""
+    module, *options = command.removeprefix("python -m ").split()
+    source = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
+    common = (ROOT / "studies" / "study.py").read_text(encoding="utf-8")
+    assert [name for name in options if name.startswith("--") and f'"{name}"' not in source + common] == []
