@@ -15,7 +15,7 @@ import pytest
 from command import ORDERS, assert_fails, keat, write_orders
 
 from conftest import FindFile
-from keat.datasets.registry import DATASETS
+from keat.datasets.dataset_entries import DATASETS
 
 
 @pytest.fixture(autouse=True)

@@ -19,8 +19,8 @@ from raw_files import JODIE_HEADER, interactions, write_csv
 
 from keat.datasets import cache
 from keat.datasets.cache import fetch, negative_file, open_dataset, raw_folder
+from keat.datasets.dataset_entries import DATASETS, dataset_info
 from keat.datasets.folder import data_folder
-from keat.datasets.registry import DATASETS, dataset_info
 from keat.errors import CacheError, DownloadError, InputError, UnknownNameError
 from keat.events import EventStream
 
@@ -81,7 +81,6 @@ def test_the_second_time_is_from_the_columns_alone(
 ) -> None:
     first = open_dataset("jodie-wiki")
     monkeypatch.setattr(cache, "fetch", None)
-    monkeypatch.setattr(cache, "_READERS", None)
     second = open_dataset("jodie-wiki")
     assert len(server.requests) == 1
     assert isinstance(second.features.base, np.memmap) or isinstance(second.features, np.memmap)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from keat.datasets.cache import open_dgraphfin
+from keat.datasets.dataset_entries import dataset_info
 from keat.datasets.dgraphfin import read_contacts, read_node_labels
-from keat.datasets.registry import dataset_info
 from keat.errors import InputError
 
 INFO = dataset_info("dgraphfin")

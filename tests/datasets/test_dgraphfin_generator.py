@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from keat.datasets.dataset_entries import dataset_info
 from keat.datasets.dgraphfin import read_contacts, read_node_labels
 from keat.datasets.dgraphfin_generator import (
     EDGES,
@@ -19,7 +20,6 @@ from keat.datasets.dgraphfin_generator import (
     generate_dgraphfin,
     write_dgraphfin,
 )
-from keat.datasets.registry import dataset_info
 from keat.errors import InputError
 
 

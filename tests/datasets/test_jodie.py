@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from raw_files import JODIE_HEADER, interactions, write_csv
 
+from keat.datasets.dataset_entries import DATASETS, dataset_info
+from keat.datasets.dataset_info import DatasetInfo
 from keat.datasets.jodie import read_interactions
-from keat.datasets.registry import DATASETS, DatasetInfo, dataset_info
 from keat.errors import InputError, Notice
 
 JODIE = [info for info in DATASETS.values() if info.family == "jodie"]

@@ -12,7 +12,8 @@ import pytest
 from raw_files import JODIE_HEADER, interactions, pairs, write_csv
 
 from keat.datasets import jodie, tgbl
-from keat.datasets.registry import DatasetInfo, dataset_info
+from keat.datasets.dataset_entries import dataset_info
+from keat.datasets.dataset_info import DatasetInfo
 from keat.errors import InputError
 from keat.events import EventStream
 

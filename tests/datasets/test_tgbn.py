@@ -11,7 +11,8 @@ import pytest
 from raw_files import pairs, write_csv
 
 from keat.datasets import tgbn
-from keat.datasets.registry import DatasetInfo, dataset_info
+from keat.datasets.dataset_entries import dataset_info
+from keat.datasets.dataset_info import DatasetInfo
 from keat.errors import InputError
 from keat.events import EventStream
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from conftest import FindFile, MakeStream
+from keat.datasets.dataset_entries import DATASETS
 from keat.datasets.loading import Dataset, load
-from keat.datasets.registry import DATASETS
 from keat.errors import InputError, Notice, UnknownNameError
 from keat.events import EventStream
 from keat.tasks import making

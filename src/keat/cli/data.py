@@ -20,11 +20,11 @@ from keat.cli.options import (
     reads_events,
 )
 from keat.datasets.cache import open_dataset as open_named
+from keat.datasets.dataset_entries import DATASETS, dataset_info
 from keat.datasets.example import write_example
 from keat.datasets.folder import data_folder
 from keat.datasets.loading import SIMULATED, Dataset
 from keat.datasets.payments import FEATURES
-from keat.datasets.registry import DATASETS, dataset_info
 from keat.events import EventStream, Reading, humanize
 from keat.events.units import SECONDS_PER
 
@@ -36,9 +36,7 @@ def list_command(json: Json = False) -> None:
     """The datasets keat knows by name."""
     here = {name: (data_folder() / name / "stream" / "stream.json").exists() for name in DATASETS}
     if json:
-        print_json(
-            {"datasets": [dataclasses.asdict(d) | {"downloaded": here[d.name]} for d in DATASETS.values()]}
-        )
+        print_json({"datasets": [d.to_json() | {"downloaded": here[d.name]} for d in DATASETS.values()]})
         return
     rows = [
         [d.name, d.task, _short(d.nodes), _short(d.edges), _short(d.msg_dim), "yes" if here[d.name] else "no"]

@@ -206,7 +206,7 @@ def _list(sources: dict[str, str], ledger: Path, json: bool) -> None:
 def _sources(given: list[str]) -> dict[str, str]:
     """Datasets by name: those of the registry that are on this machine, and those given as NAME=FILE."""
     from keat.datasets.cache import is_here
-    from keat.datasets.registry import DATASETS
+    from keat.datasets.dataset_entries import DATASETS
 
     sources = {name: name for name in DATASETS if is_here(name)}
     for item in given:

@@ -14,31 +14,18 @@ import contextlib
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from keat.datasets import dgraphfin, jodie, tgbl, tgbn
+from keat.datasets.dataset_entries import dataset_info
+from keat.datasets.dataset_info import DatasetInfo
+from keat.datasets.dgraphfin import DGraphFin, read_node_labels
 from keat.datasets.download import Progress, download
 from keat.datasets.folder import OTHERWISE, data_folder
-from keat.datasets.registry import DatasetInfo, dataset_info
 from keat.disk import is_file, lock_folder, make_folder, new_file
 from keat.errors import CacheError, DownloadError
 from keat.events import EventStream
-
-_Reader = Callable[[Path, DatasetInfo], EventStream]
-
-_READERS: dict[str, _Reader] = {
-    "tgbl-review": tgbl.read_weighted,
-    "tgbl-coin": tgbl.read_weighted,
-    "tgbl-comment": tgbl.read_comments,
-    "tgbl-flight": tgbl.read_flights,
-    "tgbn-trade": tgbn.read_trade,
-    "tgbn-genre": tgbn.read_genres,
-    "tgbn-reddit": tgbn.read_subreddits,
-    "tgbn-token": tgbn.read_tokens,
-    "dgraphfin": dgraphfin.read_contacts,
-}
 
 
 def raw_folder(name: str) -> Path:
@@ -71,7 +58,7 @@ def open_dataset(name: str, *, progress: Progress | None = None) -> EventStream:
         raw = fetch(name, progress)
         with _one_at_a_time(raw.parent):
             if not is_file(folder / "stream.json"):
-                _READERS.get(info.name, jodie.read_interactions)(raw, info).save(folder)
+                info.reader(raw, info).save(folder)
     stream = EventStream.open(folder)
     if (stream.name, stream.unit) != (info.name, info.unit):
         raise CacheError(
@@ -81,10 +68,10 @@ def open_dataset(name: str, *, progress: Progress | None = None) -> EventStream:
     return stream
 
 
-def open_dgraphfin(*, progress: Progress | None = None) -> dgraphfin.DGraphFin:
+def open_dgraphfin(*, progress: Progress | None = None) -> DGraphFin:
     """DGraphFin's stream with the labels and the official split of its nodes."""
     stream = open_dataset("dgraphfin", progress=progress)
-    return dgraphfin.read_node_labels(fetch("dgraphfin", progress), dataset_info("dgraphfin"), stream)
+    return read_node_labels(fetch("dgraphfin", progress), dataset_info("dgraphfin"), stream)
 
 
 def negative_file(name: str, split: Literal["val", "test"]) -> Path | None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keat.datasets.registry import DatasetInfo
+from keat.datasets.dataset_info import DatasetInfo
 from keat.disk import NOT_AN_ARRAY, is_file, reason_of, unreadable
 from keat.errors import InputError
 from keat.events import EventStream

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from keat.datasets.dataset_info import DatasetInfo
 from keat.datasets.raw_csv import FLOAT, count_columns, read_columns
-from keat.datasets.registry import DatasetInfo
 from keat.errors import InputError
 from keat.events import EventStream
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from keat.datasets.cache import open_dgraphfin
+from keat.datasets.dataset_entries import dataset_info
 from keat.datasets.dgraphfin import DGraphFin, read_contacts, read_node_labels
-from keat.datasets.registry import dataset_info
 from keat.errors import InputError
 from keat.events.fingerprint import fingerprint
 

@@ -8,12 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
+import numpy as np
+import numpy.typing as npt
+
 from keat.bandwidth import estimate_sigma
 from keat.clock import PLAIN, Clock
 from keat.datasets.cache import open_dataset
+from keat.datasets.dataset_entries import DATASETS
+from keat.datasets.dataset_info import DatasetInfo, Task
 from keat.datasets.odd_times import odd_seconds
 from keat.datasets.payments import simulate_payments
-from keat.datasets.registry import DATASETS, DatasetInfo
 from keat.disk import look_at
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, Reading
@@ -69,6 +73,20 @@ class Dataset:
         part: EventStream = getattr(self.splits, name)
         return part
 
+    def catalogue(self, asked: EventStream, task: Task) -> npt.NDArray[np.int32]:
+        """Destinations that negatives of ``asked`` are drawn from: those that occur, unless the task is the
+        dataset's own, which may have others."""
+        own = self.info.catalogue if self.info is not None and self.info.task == task else "occurring"
+        if own == "occurring":
+            return np.unique(self.stream.dst)
+        return _ids(self.stream if own == "ids" else asked)
+
+    def training_catalogue(self) -> npt.NDArray[np.int32]:
+        """Destinations of the training split; for TGB's sets every id of all, as in its examples."""
+        if self.info is not None and self.info.catalogue == "ids":
+            return _ids(self.stream)
+        return np.unique(self.train.dst)
+
     def sigma(self, clock: Clock = PLAIN) -> float:
         """σ of the training split, in the stream's unit or that of a clock. It is estimated once."""
         if clock not in self._sigmas:
@@ -79,6 +97,11 @@ class Dataset:
         from keat.datasets.showing import dataset_html
 
         return dataset_html(self)
+
+
+def _ids(events: EventStream) -> npt.NDArray[np.int32]:
+    """From the lowest destination to the highest."""
+    return np.arange(events.dst.min(), events.dst.max() + 1, dtype=np.int32)
 
 
 def is_settled(source: str) -> bool:

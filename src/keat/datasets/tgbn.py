@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keat.datasets.dataset_info import DatasetInfo
 from keat.datasets.raw_csv import FLOAT, INT, NAME, look_up, number_names, read_columns
-from keat.datasets.registry import DatasetInfo
 from keat.errors import InputError
 from keat.events import EventStream, IdMap, NodeLabels
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NotRequired, TypedDict
 
 from keat.datasets.cache import raw_folder
-from keat.datasets.registry import DATASETS
+from keat.datasets.dataset_entries import DATASETS
 from keat.experiments.computed import COMPUTED, PAPER_SIZES, Computed, parameter_counts
 from keat.experiments.job import GRAPH_LABEL
 from keat.experiments.ledger import USUAL_LEDGER

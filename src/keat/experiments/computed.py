@@ -9,8 +9,8 @@ from pathlib import Path
 from torch import nn
 
 from keat.analysis.novelty import surprise
+from keat.datasets.dataset_entries import DATASETS
 from keat.datasets.loading import Dataset, load
-from keat.datasets.registry import DATASETS
 from keat.errors import InputError
 from keat.experiments.ranking import ranking
 from keat.models.tgn import TGN, TGNConfig

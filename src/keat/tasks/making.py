@@ -61,15 +61,13 @@ def make_task(
         _require_strategy(kind, strategy)
         if number is not None:
             raise InputError("link-classification has one negative a positive; leave their number out.")
-        # PyG draws JODIE's negatives from the id range of the split's destinations.
-        jodie = dataset.info is not None and dataset.info.family == "jodie"
         pairs = pair_negatives(
             strategy,  # type: ignore[arg-type]
             dataset.train,
             part,
             dataset.stream,
             seed,
-            _id_range(part) if jodie else None,
+            dataset.catalogue(part, kind),
         )
         classification = LinkClassification(history, part, *pairs)
         classification.strategy = strategy
@@ -110,15 +108,11 @@ def _tell_of_walkovers(candidates: Candidates) -> None:
 def usual_task(dataset: Dataset) -> TaskKind:
     if dataset.info is None:
         return "link-ranking" if dataset.stream.node_labels is None else "node-property"
-    if dataset.info.family == "dgraphfin":
+    if dataset.info.task == "node-label":
         raise InputError(
             f"{dataset.name} labels nodes once and for all, not over time; train GEARSage on it."
         )
     return dataset.info.task
-
-
-def _id_range(events: EventStream) -> npt.NDArray[np.int32]:
-    return np.arange(events.dst.min(), events.dst.max() + 1, dtype=np.int32)
 
 
 def _candidates(
@@ -130,9 +124,7 @@ def _candidates(
     seed: int,
     trust_pickle: bool,
 ) -> tuple[Candidates, str]:
-    # TGB's catalogue is an id range, which may hold nodes that are never destinations.
-    official = dataset.info is not None and dataset.info.family == "tgbl"
-    catalogue = _id_range(dataset.stream) if official else np.unique(dataset.stream.dst)
+    catalogue = dataset.catalogue(part, "link-ranking")
     strategy: str | None = negatives
     usual = dataset.info.negatives if dataset.info and dataset.info.task == "link-ranking" else None
     if usual is not None and strategy in (None, usual[0]):

@@ -70,7 +70,7 @@ class LinkLessons:
     ) -> None:
         if not 0 <= historical <= 1:
             raise InputError(f"The share of historical negatives must lie in 0 … 1, not {historical}.")
-        self.train, self.catalogue = data.train, training_catalogue(data)
+        self.train, self.catalogue = data.train, data.training_catalogue()
         self.batch_size, self.in_turn = batch_size, in_turn
         self.recipe, self.loss = recipe, loss
         self.negatives, self.historical = negatives, round(historical * negatives)
@@ -130,10 +130,3 @@ def usual_refresh(kind: str, train: EventStream, in_turn: bool) -> int:
         return TGB_BATCH
     strict = (in_turn and kind != "node-label") or is_crowded(train.t, TGB_BATCH)
     return 1 if strict else TGB_BATCH
-
-
-def training_catalogue(data: Dataset) -> npt.NDArray[np.int32]:
-    """Destinations of the training split; for TGB's sets the id range of all, as in its examples."""
-    if data.info is not None and data.info.family == "tgbl":
-        return np.arange(data.stream.dst.min(), data.stream.dst.max() + 1, dtype=np.int32)
-    return np.unique(data.train.dst)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from keat.datasets.cache import _READERS
-from keat.datasets.registry import DATASETS, DatasetInfo, dataset_info
+from keat.datasets.dataset_entries import DATASETS, dataset_info
+from keat.datasets.dataset_info import DatasetInfo
 from keat.errors import UnknownNameError
 
 ALL = list(DATASETS.values())
@@ -91,10 +91,6 @@ def test_an_entry_is_whole(info: DatasetInfo) -> None:
     assert (info.num_classes is not None) == (info.task in ("node-property", "node-label"))
     assert info.edges is not None
     assert info.nodes is not None
-
-
-def test_readers_belong_to_known_datasets() -> None:
-    assert _READERS.keys() <= DATASETS.keys()
 
 
 def test_unknown_name_suggests_the_nearest() -> None:
