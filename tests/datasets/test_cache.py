@@ -19,8 +19,8 @@ from raw_files import JODIE_HEADER, interactions, write_csv
 
 from keat.datasets import cache
 from keat.datasets.cache import fetch, negative_file, open_dataset, raw_folder
+from keat.datasets.data_folder import data_folder
 from keat.datasets.dataset_entries import DATASETS, dataset_info
-from keat.datasets.folder import data_folder
 from keat.errors import CacheError, DownloadError, InputError, UnknownNameError
 from keat.events import EventStream
 

@@ -20,9 +20,9 @@ from keat.cli.options import (
     reads_events,
 )
 from keat.datasets.cache import open_dataset as open_named
+from keat.datasets.data_folder import data_folder
 from keat.datasets.dataset_entries import DATASETS, dataset_info
 from keat.datasets.example import write_example
-from keat.datasets.folder import data_folder
 from keat.datasets.loading import SIMULATED, Dataset
 from keat.datasets.payments import FEATURES
 from keat.events import EventStream, Reading, humanize

@@ -18,11 +18,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from keat.datasets.data_folder import OTHERWISE, data_folder
 from keat.datasets.dataset_entries import dataset_info
 from keat.datasets.dataset_info import DatasetInfo
 from keat.datasets.dgraphfin import DGraphFin, read_node_labels
 from keat.datasets.download import Progress, download
-from keat.datasets.folder import OTHERWISE, data_folder
 from keat.disk import is_file, lock_folder, make_folder, new_file
 from keat.errors import CacheError, DownloadError
 from keat.events import EventStream

@@ -18,7 +18,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from keat.datasets.folder import OTHERWISE, writing
+from keat.datasets.data_folder import OTHERWISE, writing
 from keat.disk import make_folder
 from keat.errors import DownloadError
 

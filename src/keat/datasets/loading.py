@@ -94,7 +94,7 @@ class Dataset:
         return self._sigmas[clock]
 
     def _repr_html_(self) -> str:
-        from keat.datasets.showing import dataset_html
+        from keat.datasets.dataset_html import dataset_html
 
         return dataset_html(self)
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keat.datasets.folder import OTHERWISE
+from keat.datasets.data_folder import OTHERWISE
 from keat.datasets.kept_negatives import LENGTHS, MATRIX, Negatives, discard, open_negatives
 from keat.disk import is_file, look_at, new_folder, unreadable
 from keat.errors import InputError, Notice

@@ -14,8 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keat.datasets.data_folder import writing
 from keat.datasets.dataset_info import DatasetInfo
-from keat.datasets.folder import writing
 from keat.datasets.raw_csv import FLOAT, INT, NAME, number_names, read_columns, split_dictionary
 from keat.errors import InputError
 from keat.events import EventStream, IdMap

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from pathlib import Path
 from typing import Literal
@@ -11,20 +10,18 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.datasets.cache import negative_file, raw_folder
-from keat.datasets.folder import OTHERWISE, data_folder
-from keat.datasets.kept_negatives import LENGTHS, MATRIX, discard, open_negatives
+from keat.datasets.kept_negatives import Negatives, drawn_once, negatives_folder
 from keat.datasets.loading import Dataset
 from keat.datasets.official_negatives import load_official_negatives
-from keat.disk import look_at, new_folder
-from keat.errors import CacheError, InputError, Notice, unknown_name
+from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
 from keat.tasks.kinds import NEGATIVES, TASKS, End, NegativesName, Protocol, TaskKind
 from keat.tasks.link import LinkClassification, LinkRanking
-from keat.tasks.negatives import sample_negatives
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.pair_negatives import pair_negatives
+from keat.tasks.ranking_negatives import sample_negatives
 
 AnyTask = LinkRanking | LinkClassification | NodeProperty | NodeLabel
 
@@ -184,49 +181,19 @@ def _sampled(
     number: int,
     seed: int,
 ) -> OwnCandidates:
-    def draw(file: Path | None = None) -> OwnCandidates:
+    def draw(file: Path | None) -> Negatives:
         share = 0.5 if strategy == "hist-rnd" else 0.0
-        return sample_negatives(
+        drawn = sample_negatives(
             dataset.train, part, catalogue, number, historical_share=share, seed=seed, file=file
         )
+        return drawn.negatives, drawn.lengths
 
     if dataset.info is None:
-        return draw()
-    # A named dataset keeps its matrix in the data folder, mapped into memory from then on. The name says
-    # of which data; a folder is moved in whole, so that two processes cannot disturb each other.
-    home = data_folder() / dataset.name / "negatives"
-    folder = home / f"{split}-{strategy}-{number}-seed{seed}-{_digest(dataset.train, part, catalogue)}"
-    if (kept := _kept(folder, part)) is not None:
-        return kept
-    try:
-        with new_folder(folder, OTHERWISE) as made:
-            np.save(made / LENGTHS, draw(made / MATRIX).lengths)
-    except CacheError as error:
-        warnings.warn(f"{error} Negatives are kept in memory instead.", Notice, stacklevel=4)
-        return draw()
-    made_now = _kept(folder, part)
-    return made_now if made_now is not None else draw()
-
-
-def _kept(folder: Path, part: EventStream) -> OwnCandidates | None:
-    """Negatives drawn before; what is damaged is taken away, to be drawn again."""
-    if look_at(folder) is None:
-        return None
-    try:
-        return OwnCandidates(part, *open_negatives(folder, len(part), part.num_nodes))
-    except ValueError as error:
-        warnings.warn(
-            f"The negatives in {folder} are damaged ({error}) and are drawn again.", Notice, stacklevel=5
-        )
-        discard(folder)
-        return None
-
-
-def _digest(train: EventStream, part: EventStream, catalogue: npt.NDArray[np.int32]) -> str:
-    digest = hashlib.blake2b(digest_size=8)
-    for column in (train.src, train.dst, part.src, part.dst, part.t, catalogue):
-        digest.update(np.ascontiguousarray(column).data)
-    return digest.hexdigest()
+        return OwnCandidates(part, *draw(None))
+    train = dataset.train
+    made_of = (train.src, train.dst, part.src, part.dst, part.t, catalogue)
+    folder = negatives_folder(dataset.name, f"{split}-{strategy}-{number}-seed{seed}", made_of)
+    return OwnCandidates(part, *drawn_once(folder, len(part), part.num_nodes, draw))
 
 
 def training_labels(task: NodeProperty) -> NodeProperty:

@@ -11,7 +11,7 @@ from conftest import MakeStream
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.events.splitting import split
-from keat.tasks.negatives import sample_negatives
+from keat.tasks.ranking_negatives import sample_negatives
 
 CATALOGUE = np.arange(8, 20, dtype=np.int32)
 
