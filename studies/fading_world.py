@@ -15,12 +15,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from keat.datasets.loading import Dataset
-from keat.datasets.payments import CATEGORIES, PaymentsConfig, simulate_payments_with_truth
+from keat.datasets.payments import CATEGORIES, FEATURES, PaymentsConfig, simulate_payments_with_truth
 from keat.events import EventStream
 
 DAY = 86_400.0
 EVENTS, CARDS = 40_000, 1_000
-BASKET = slice(4, 6)  # the two features that hint
+BASKET = [FEATURES.index(name) for name in ("basket_x", "basket_y")]  # the two features that hint
 LOOKS_BACK = 3  # baskets a payment may follow
 
 Floats = npt.NDArray[np.float64]

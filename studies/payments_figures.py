@@ -15,7 +15,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from keat.datasets.payments import CATEGORIES, PaymentsConfig, PaymentsTruth, simulate_payments_with_truth
+from keat.datasets.payments import (
+    CATEGORIES,
+    FEATURES,
+    PaymentsConfig,
+    PaymentsTruth,
+    simulate_payments_with_truth,
+)
 from keat.events import EventStream
 
 DAY, HOUR, MINUTE = 86_400, 3_600, 60
@@ -89,7 +95,8 @@ def ages_and_agreement(stream: EventStream, truth: PaymentsTruth) -> tuple[np.nd
     first one's basket hinted at."""
     order = np.argsort(stream.src, kind="stable")
     same_card = np.diff(stream.src[order]) == 0
-    turns = np.arctan2(stream.features[:, 5], stream.features[:, 4]) / (2 * np.pi)
+    x, y = (stream.features[:, FEATURES.index(name)] for name in ("basket_x", "basket_y"))
+    turns = np.arctan2(y, x) / (2 * np.pi)
     hint = np.rint(turns * len(CATEGORIES)).astype(int) % len(CATEGORIES)
     category = truth.merchant_category[stream.dst - (stream.num_nodes - len(truth.merchant_category))]
     agrees = hint[order][:-1] == category[order][1:]

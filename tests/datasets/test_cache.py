@@ -73,7 +73,8 @@ def test_a_zip_is_fetched_unpacked_converted_and_opened(server: FileServer, data
     raw = data / "tgbl-wiki" / "raw"
     assert sorted(path.name for path in raw.iterdir()) == sorted([WIKI.raw_files[0], WIKI.negative_files[0]])
     assert negative_file("tgbl-wiki", "val") == raw / WIKI.negative_files[0]
-    assert negative_file("tgbl-wiki", "test") is None
+    assert negative_file("tgbl-wiki", "test") == raw / WIKI.negative_files[1], "though it is not there"
+    assert negative_file("jodie-wiki", "test") is None
 
 
 def test_the_second_time_is_from_the_columns_alone(

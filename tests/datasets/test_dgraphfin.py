@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from keat.datasets.cache import open_dgraphfin
 from keat.datasets.dataset_entries import dataset_info
 from keat.datasets.dgraphfin import read_contacts, read_node_labels
+from keat.datasets.labelled_graph import open_labelled_graph
 from keat.errors import InputError
 
 INFO = dataset_info("dgraphfin")
@@ -64,8 +64,8 @@ def test_opens_from_the_zip_put_there_by_hand(tmp_path: Path, monkeypatch: pytes
     np.savez(tmp_path / "dgraphfin.npz", **arrays())
     with zipfile.ZipFile(raw / "DGraphFin.zip", "w") as archive:
         archive.write(tmp_path / "dgraphfin.npz", "DGraphFin/dgraphfin.npz")
-    opened = open_dgraphfin()
-    again = open_dgraphfin()
+    opened = open_labelled_graph("dgraphfin")
+    again = open_labelled_graph("dgraphfin")
     assert len(opened.stream) == len(again.stream) == 90
     np.testing.assert_array_equal(opened.y, arrays()["y"])
     np.testing.assert_array_equal(again.test, arrays()["test_mask"])

@@ -4,7 +4,8 @@ import pytest
 from conftest import MakeStream
 from keat.errors import UnknownNameError
 from keat.events.splitting import split
-from keat.tasks.pair_negatives import PairStrategy, pair_negatives
+from keat.tasks.kinds import PairNegatives
+from keat.tasks.pair_negatives import pair_negatives
 
 
 def test_random_keeps_the_source(random_stream: MakeStream) -> None:
@@ -18,7 +19,7 @@ def test_random_keeps_the_source(random_stream: MakeStream) -> None:
 @pytest.mark.parametrize("strategy", ["historical", "inductive"])
 @pytest.mark.parametrize("nodes", [(40, 60), (400, 600)])
 def test_history_comes_before_the_batch_and_is_not_in_it(
-    strategy: PairStrategy, nodes: tuple[int, int], random_stream: MakeStream
+    strategy: PairNegatives, nodes: tuple[int, int], random_stream: MakeStream
 ) -> None:
     stream = random_stream(1, events=6000, sources=nodes[0], destinations=nodes[1], times=2000)
     parts = split(stream)

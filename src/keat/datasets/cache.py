@@ -21,7 +21,6 @@ from typing import Literal
 from keat.datasets.data_folder import OTHERWISE, data_folder
 from keat.datasets.dataset_entries import dataset_info
 from keat.datasets.dataset_info import DatasetInfo
-from keat.datasets.dgraphfin import DGraphFin, read_node_labels
 from keat.datasets.download import Progress, download
 from keat.disk import is_file, lock_folder, make_folder, new_file
 from keat.errors import CacheError, DownloadError
@@ -68,17 +67,10 @@ def open_dataset(name: str, *, progress: Progress | None = None) -> EventStream:
     return stream
 
 
-def open_dgraphfin(*, progress: Progress | None = None) -> DGraphFin:
-    """DGraphFin's stream with the labels and the official split of its nodes."""
-    stream = open_dataset("dgraphfin", progress=progress)
-    return read_node_labels(fetch("dgraphfin", progress), dataset_info("dgraphfin"), stream)
-
-
 def negative_file(name: str, split: Literal["val", "test"]) -> Path | None:
-    """The official negatives of a split, a pickle file, if it came with the dataset."""
+    """Where the official negatives of a split, a pickle file, are or have to be put; None if it has none."""
     files = dataset_info(name).negative_files
-    path = raw_folder(name) / files[("val", "test").index(split)] if files else None
-    return path if path is not None and is_file(path) else None
+    return raw_folder(name) / files[("val", "test").index(split)] if files else None
 
 
 def _complete(raw: Path, info: DatasetInfo) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from keat.events import EventStream, TimeUnit
 
 Family = Literal["tgbl", "tgbn", "jodie", "dgraphfin"]
-Task = Literal["link-ranking", "link-classification", "node-property", "node-label"]
+TaskKind = Literal["link-ranking", "link-classification", "node-property", "node-label"]
 Metric = Literal["mrr", "ap", "ndcg", "auc"]
 # Whom negatives are drawn from: destinations that occur, or every id between the lowest and the highest of
 # the whole stream or of the split, which may be of nodes that never are a destination.
@@ -25,7 +25,7 @@ class DatasetInfo:
 
     name: str
     family: Family
-    task: Task
+    task: TaskKind
     metric: Metric
     nodes: int | None
     edges: int | None

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.datasets.dataset_info import DatasetInfo
-from keat.datasets.raw_csv import FLOAT, count_columns, read_columns
+from keat.datasets.raw_csv import FLOAT, count_columns, read_columns, refuse_first
 from keat.errors import InputError
 from keat.events import EventStream
 
@@ -43,7 +43,5 @@ def read_interactions(raw: Path, info: DatasetInfo) -> EventStream:
 def _whole(numbers: npt.NDArray[np.float64], path: Path, what: str) -> npt.NDArray[np.int64]:
     """Ids are written as 7 in some of these files and as 7.0 in others."""
     whole = numbers.astype(np.int64)
-    if np.any(whole != numbers):
-        row = int(np.argmax(whole != numbers))
-        raise InputError(f"{path} has the {what} {numbers[row]} in line {row + 2}, not a whole number.")
+    refuse_first(whole != numbers, numbers, path, what, "not a whole number")
     return whole

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from keat.datasets.cache import open_dgraphfin
+from keat.datasets.cache import fetch, open_dataset
 from keat.datasets.dataset_entries import dataset_info
 from keat.datasets.dgraphfin import DGraphFin, read_contacts, read_node_labels
 from keat.errors import InputError
@@ -17,12 +17,13 @@ from keat.events.fingerprint import fingerprint
 
 def open_labelled_graph(source: str | Path) -> DGraphFin:
     """``dgraphfin``, or an .npz file with the same arrays."""
-    if source == "dgraphfin":
-        return open_dgraphfin()
+    info = dataset_info("dgraphfin")
+    if source == info.name:
+        return read_node_labels(fetch(info.name), info, open_dataset(info.name))
     path = Path(source)
     if path.suffix != ".npz":
         raise InputError(f"GEARSage reads 'dgraphfin' or an .npz file with the same arrays, not '{source}'.")
-    info = replace(dataset_info("dgraphfin"), name=path.stem, raw_files=(path.name,))
+    info = replace(info, name=path.stem, raw_files=(path.name,))
     return read_node_labels(path.parent, info, read_contacts(path.parent, info))
 
 

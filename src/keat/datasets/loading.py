@@ -15,7 +15,7 @@ from keat.bandwidth import estimate_sigma
 from keat.clock import PLAIN, Clock
 from keat.datasets.cache import open_dataset
 from keat.datasets.dataset_entries import DATASETS
-from keat.datasets.dataset_info import DatasetInfo, Task
+from keat.datasets.dataset_info import DatasetInfo, TaskKind
 from keat.datasets.odd_times import odd_seconds
 from keat.datasets.payments import simulate_payments
 from keat.disk import look_at
@@ -73,7 +73,7 @@ class Dataset:
         part: EventStream = getattr(self.splits, name)
         return part
 
-    def catalogue(self, asked: EventStream, task: Task) -> npt.NDArray[np.int32]:
+    def catalogue(self, asked: EventStream, task: TaskKind) -> npt.NDArray[np.int32]:
         """Destinations that negatives of ``asked`` are drawn from: those that occur, unless the task is the
         dataset's own, which may have others."""
         own = self.info.catalogue if self.info is not None and self.info.task == task else "occurring"

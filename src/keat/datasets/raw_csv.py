@@ -115,6 +115,15 @@ def look_up(column: pa.ChunkedArray, names: pa.Array, path: Path, what: str) -> 
     return found
 
 
+def refuse_first(
+    bad: npt.NDArray[np.bool_], numbers: npt.NDArray[np.float64], path: Path, what: str, why: str
+) -> None:
+    """An error about the first number that is bad, and the line it is in."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(f"{path} has the {what} {numbers[row]} in line {row + 2}, {why}.")
+
+
 def split_dictionary(column: pa.ChunkedArray) -> tuple[pa.Array, npt.NDArray[np.int32]]:
     """The distinct names of a `NAME` column, and for each row the place of its name among them."""
     unified = column.unify_dictionaries()

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from keat.datasets.data_folder import writing
 from keat.datasets.dataset_info import DatasetInfo
-from keat.datasets.raw_csv import FLOAT, INT, NAME, number_names, read_columns, split_dictionary
+from keat.datasets.raw_csv import FLOAT, INT, NAME, number_names, read_columns, refuse_first, split_dictionary
 from keat.errors import InputError
 from keat.events import EventStream, IdMap
 
@@ -33,11 +33,7 @@ def read_weighted(raw: Path, info: DatasetInfo) -> EventStream:
     path = raw / info.raw_files[0]
     columns = read_columns(path, {0: INT, 1: NAME, 2: NAME, 3: FLOAT})
     weight = columns[3].to_numpy()
-    if np.any(weight < 0):
-        row = int(np.argmax(weight < 0))
-        raise InputError(
-            f"{path} has the negative weight {weight[row]} in line {row + 2}, which has no log2."
-        )
+    refuse_first(weight < 0, weight, path, "negative weight", "which has no log2")
     feature = np.log2(np.where(weight == 0, 1.0, weight)).astype(np.float32)
     return _stream(info, columns, feature[:, None])
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keat.datasets.dataset_info import DatasetInfo
-from keat.datasets.raw_csv import FLOAT, INT, NAME, look_up, number_names, read_columns
+from keat.datasets.raw_csv import FLOAT, INT, NAME, look_up, number_names, read_columns, refuse_first
 from keat.errors import InputError
 from keat.events import EventStream, IdMap, NodeLabels
 
@@ -57,9 +57,7 @@ def read_tokens(raw: Path, info: DatasetInfo) -> EventStream:
     path = raw / info.raw_files[0]
     columns = read_columns(path, {0: FLOAT, 1: NAME, 2: NAME, 3: FLOAT, 4: FLOAT})
     value = columns[3].to_numpy()
-    if np.any(value <= 0):
-        row = int(np.argmax(value <= 0))
-        raise InputError(f"{path} has the value {value[row]} in line {row + 2}, which has no logarithm.")
+    refuse_first(value <= 0, value, path, "value", "which has no logarithm")
     return _bipartite(raw, info, columns, [np.log(value), columns[4].to_numpy()])
 
 

@@ -5,7 +5,7 @@ There is no order of time in it: every edge is input, and it is the labels that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal, get_args
 
 import numpy as np
@@ -15,41 +15,28 @@ import torch
 from keat.datasets.dgraphfin import DGraphFin
 from keat.errors import InputError, unknown_name
 from keat.models.contract import NodeQueries
-from keat.tasks.metrics import ap_and_auc
-from keat.tasks.node_label import bootstrap
-from keat.tasks.script import TGB_BATCH, Ask, Line, Question
+from keat.tasks.node_label import LabelTask, bootstrap
+from keat.tasks.script import TGB_BATCH, Ask, Line
 
 Part = Literal["train", "val", "test"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
 
-class GraphLabel:
-    """All labelled nodes of a part are asked about at once; ROC-AUC and average precision of class 1."""
+class GraphLabel(LabelTask):
+    """All labelled nodes of a part are asked about at once: are they of class 1?"""
 
     kind = "graph-label"
-    headline = "auc"
-    is_sample = False
 
     def __init__(self, graph: DGraphFin, part: Part) -> None:
         self.nodes = labelled_nodes(graph, part).astype(np.int32)
-        self.truth: npt.NDArray[np.bool_] = graph.y[self.nodes] == 1
+        self.truth = graph.y[self.nodes] == 1
         self.queries = NodeQueries(self.nodes, np.zeros(len(self.nodes), dtype=np.int64))
-
-    def __len__(self) -> int:
-        return len(self.nodes)
 
     def script(self, refresh: int = TGB_BATCH) -> Iterator[Line]:
         return self.questions(refresh)
 
     def questions(self, refresh: int = TGB_BATCH) -> Iterator[Line]:  # noqa: ARG002
         yield Ask((self.queries,), slice(0, len(self.nodes)))
-
-    def outcome(self, ask: Question, scores: Sequence[torch.Tensor]) -> torch.Tensor:  # noqa: ARG002
-        return scores[0][:, 0]
-
-    def metrics(self, outcomes: torch.Tensor) -> dict[str, float]:
-        ap, auc = ap_and_auc(self.truth, outcomes.cpu().numpy())
-        return {"auc": auc, "ap": ap}
 
     def intervals(self, outcomes: torch.Tensor) -> dict[str, tuple[float, float]]:
         """95 % intervals by the bootstrap over nodes."""

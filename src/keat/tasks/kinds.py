@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-TaskKind = Literal["link-ranking", "link-classification", "node-property", "node-label"]
+from keat.datasets.dataset_info import TaskKind
+
 TASKS: tuple[TaskKind, ...] = get_args(TaskKind)
 RankingNegatives = Literal["all", "hist-rnd", "random", "official"]
 PairNegatives = Literal["random", "historical", "inductive"]

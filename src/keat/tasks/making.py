@@ -9,10 +9,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from keat.datasets.cache import negative_file, raw_folder
+from keat.datasets.cache import negative_file
 from keat.datasets.kept_negatives import Negatives, drawn_once, negatives_folder
 from keat.datasets.loading import Dataset
 from keat.datasets.official_negatives import load_official_negatives
+from keat.disk import is_file
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
@@ -128,7 +129,8 @@ def _candidates(
         number = usual[1] if number is None else number
     if strategy is None and usual is not None:
         strategy = usual[0]
-        if strategy != "all" and negative_file(dataset.name, split) is not None:
+        official = negative_file(dataset.name, split)
+        if strategy != "all" and official is not None and is_file(official):
             if trust_pickle:
                 return _official(dataset, part, split, trust_pickle), "official"
             warnings.warn(
@@ -156,15 +158,13 @@ def _candidates(
 def _official(
     dataset: Dataset, part: EventStream, split: Literal["val", "test"], trust_pickle: bool
 ) -> OwnCandidates:
-    files = dataset.info.negative_files if dataset.info is not None else ()
-    if not files:
-        raise InputError(f"{dataset.name} has no official negatives; use all or hist-rnd instead.")
-    path = negative_file(dataset.name, split)
+    path = None if dataset.info is None else negative_file(dataset.name, split)
     if path is None:
-        missing = files[("val", "test").index(split)]
+        raise InputError(f"{dataset.name} has no official negatives; use all or hist-rnd instead.")
+    if not is_file(path):
         raise InputError(
-            f"The official negatives of {dataset.name} are not here; put {missing}, which is in its "
-            f"download, into {raw_folder(dataset.name)}."
+            f"The official negatives of {dataset.name} are not here; put {path.name}, which is in its "
+            f"download, into {path.parent}."
         )
     rows = load_official_negatives(
         path, part.src, part.dst, part.t, num_nodes=part.num_nodes, trust_pickle=trust_pickle

@@ -19,13 +19,29 @@ from keat.tasks.metrics import ap_and_auc
 from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Step, refresh_steps, steps_by_time
 
 
-class NodeLabel:
+class LabelTask:
+    """What labels of events and of whole graphs share: ROC-AUC and average precision of all answers."""
+
+    headline = "auc"
+    is_sample = False
+    truth: npt.NDArray[np.bool_]  # of each that is asked about
+
+    def __len__(self) -> int:
+        return len(self.truth)
+
+    def outcome(self, ask: Question, scores: Sequence[torch.Tensor]) -> torch.Tensor:  # noqa: ARG002
+        return scores[0][:, 0]
+
+    def metrics(self, outcomes: torch.Tensor) -> dict[str, float]:
+        ap, auc = ap_and_auc(self.truth, outcomes.cpu().numpy())
+        return {"auc": auc, "ap": ap}
+
+
+class NodeLabel(LabelTask):
     """Each labelled event of the split is asked about before it is observed; ROC-AUC and average precision
     over the whole split. Nobody is told a label: bans and frauds become known late."""
 
     kind = "node-label"
-    headline = "auc"
-    is_sample = False
 
     def __init__(self, history: EventStream, events: EventStream, end: End = "src") -> None:
         """``end`` is whose label it is: events of one node are drawn together in the bootstrap."""
@@ -40,9 +56,6 @@ class NodeLabel:
                 f"{events.name} needs labelled events of both kinds in every split, but one of them has "
                 f"{np.count_nonzero(self.truth)} with label 1 and {np.count_nonzero(~self.truth)} with 0."
             )
-
-    def __len__(self) -> int:
-        return len(self.asked)
 
     def script(self, refresh: int = TGB_BATCH) -> Iterator[Line]:
         for block in self.history.blocks(TGB_BATCH):
@@ -64,13 +77,6 @@ class NodeLabel:
     def queries(self, rows: slice) -> EventQueries:
         events, asked = self.events, self.asked[rows]
         return EventQueries(events.src[asked], events.t[asked], events.dst[asked], events.features[asked])
-
-    def outcome(self, ask: Question, scores: Sequence[torch.Tensor]) -> torch.Tensor:  # noqa: ARG002
-        return scores[0][:, 0]
-
-    def metrics(self, outcomes: torch.Tensor) -> dict[str, float]:
-        ap, auc = ap_and_auc(self.truth, outcomes.cpu().numpy())
-        return {"auc": auc, "ap": ap}
 
     def intervals(self, outcomes: torch.Tensor, draws: int = 1000) -> dict[str, tuple[float, float]]:
         """95 % intervals by the bootstrap over nodes: all events of a node are drawn together, since they are

@@ -4,23 +4,22 @@ them. The latter two replace source and destination both."""
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from keat.errors import unknown_name
 from keat.events import EventStream
+from keat.tasks.kinds import NEGATIVES, PairNegatives
 from keat.tasks.sampling import sample_distinct
 from keat.tasks.script import TGB_BATCH
 
-PairStrategy = Literal["random", "historical", "inductive"]
-PAIR_STRATEGIES: tuple[PairStrategy, ...] = get_args(PairStrategy)
+PAIR_STRATEGIES = NEGATIVES["link-classification"]
 Ids = npt.NDArray[np.int32]
 
 
 def pair_negatives(
-    strategy: PairStrategy,
+    strategy: PairNegatives,
     train: EventStream,
     positives: EventStream,
     whole: EventStream,

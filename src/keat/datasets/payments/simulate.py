@@ -193,11 +193,18 @@ class _Columns:
         """(N, 6), columns as in `FEATURES`."""
         channel, hint = np.divmod(np.arange(3 * K), K)
         angle = hint * (2 * np.pi / K)
-        one_hot = [channel == c for c in (CHIP, CONTACTLESS, ONLINE)]
-        table = np.stack([channel * 0, *one_hot, np.cos(angle), np.sin(angle)], axis=1).astype(np.float32)
+        by_code = {
+            "log_amount": channel * 0,  # does not follow from the code
+            "chip": channel == CHIP,
+            "contactless": channel == CONTACTLESS,
+            "online": channel == ONLINE,
+            "basket_x": np.cos(angle),
+            "basket_y": np.sin(angle),
+        }
+        table = np.stack([by_code[name] for name in FEATURES], axis=1).astype(np.float32)
         features = np.empty((len(self.t), len(FEATURES)), np.float32)
         for start in range(0, len(self.t), BLOCK):
             rows = slice(start, start + BLOCK)
             features[rows] = table.take(self.code[rows], axis=0)
-            features[rows, 0] = self.log_amount[rows]
+            features[rows, FEATURES.index("log_amount")] = self.log_amount[rows]
         return features
