@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from keat.datasets.dataset_info import TaskKind
+from keat.datasets.dataset_info import TaskKind as TaskKind  # datasets have one, too
 
 TASKS: tuple[TaskKind, ...] = get_args(TaskKind)
 RankingNegatives = Literal["all", "hist-rnd", "random", "official"]
