@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 
 import keat
 from conftest import MakeStream
+from keat.datasets.dataset_entries import DATASETS
 from keat.datasets.loading import Dataset, load
 from keat.errors import InputError, Notice, UnknownNameError
 from keat.events import TimeUnit
@@ -207,3 +209,24 @@ def test_shares_are_held_out_of_streams_and_of_names(tmp_path: Path) -> None:
 def test_shares_that_leave_nothing_are_refused(shares: tuple[float, float]) -> None:
     with pytest.raises(InputError, match="Split shares must be positive and leave room for training"):
         load("payments:400", held_out=shares)
+
+
+def test_negatives_come_from_destinations_that_occur_or_as_the_protocol_has_them(
+    random_stream: MakeStream,
+) -> None:
+    """Destinations 20, 22, … 38: an id between them is a candidate in TGB and in PyG's JODIE only."""
+    stream = random_stream(3, events=400)
+    stream = replace(stream, dst=20 + 2 * (stream.dst % 10).astype(np.int32), num_nodes=60)
+    own, tgb, jodie = (
+        Dataset(stream, info) for info in (None, DATASETS["tgbl-coin"], DATASETS["jodie-wiki"])
+    )
+    occurring, ids = np.unique(stream.dst), np.arange(20, 39)
+    asked = stream[:1]
+    for data, ranked, told_apart in ((own, occurring, occurring), (tgb, ids, occurring)):
+        np.testing.assert_array_equal(data.catalogue(asked, "link-ranking"), ranked)
+        np.testing.assert_array_equal(data.catalogue(asked, "link-classification"), told_apart)
+    np.testing.assert_array_equal(jodie.catalogue(asked, "link-ranking"), occurring)
+    np.testing.assert_array_equal(jodie.catalogue(asked, "link-classification"), asked.dst)
+    np.testing.assert_array_equal(tgb.training_catalogue(), ids)
+    for data in (own, jodie):
+        np.testing.assert_array_equal(data.training_catalogue(), np.unique(data.train.dst))

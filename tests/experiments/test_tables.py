@@ -16,7 +16,7 @@ from keat.experiments.job import GRAPH_LABEL, fit_of
 from keat.experiments.line import Line, Score
 from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe, load_recipe, recipe_names
 from keat.experiments.statistics import paired_difference, spread
-from keat.experiments.tables import markdown, shown, side_by_side, table_of
+from keat.experiments.tables import shown, side_by_side, table_of
 from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import LINK_MODELS, NODE_MODELS
 from keat.runs.spec import configuration
@@ -94,7 +94,8 @@ def test_an_arm_may_be_for_some_data_and_a_sample_of_it() -> None:
         ("d", "dygformer", 50),
         ("e", "tgn", None),
     ]
-    text = markdown(table_of(plan, "d", [(job, line_with(0.5, 0.5, job.spec.task.sample)) for job in jobs]))
+    results = [(job, line_with(0.5, 0.5, job.spec.task.sample)) for job in jobs]
+    text = shown(table_of(plan, "d", results)).markdown()
     assert "| TGN |" in text
     assert "| DyGFormer (50 positives) |" in text
 
@@ -149,7 +150,7 @@ def test_a_table_pairs_arms_by_seed() -> None:
     assert (edgebank["seeds"], tgn["seeds"], keat["seeds"]) == (1, 3, 3)
     assert str(keat["difference"]).startswith("+0.1000")
     assert keat["clear"]
-    text = markdown(table)
+    text = shown(table).markdown()
     assert "| EdgeBank | 1 | 0.4100 | 0.4100 |  | 0.5000 |" in text
     assert "**+0.1000" in text
 

@@ -130,10 +130,6 @@ def side_by_side(tables: Sequence[RecipeTable]) -> list[Table]:
     return [Table(title, ["model", *found], body)]
 
 
-def markdown(table: RecipeTable) -> str:
-    return shown(table).markdown()
-
-
 def _heading(metric: str, table: RecipeTable) -> str:
     return metric if metric == "loss" else _of_refresh(f"test {metric}", table)
 
