@@ -18,6 +18,7 @@ from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, NodeLabels
 from keat.events.units import SECONDS_PER, TimeUnit
 from keat.tasks.kinds import ENDS, End
+from keat.tasks.sorted_rows import begins_run
 
 PERIODS = {"minute": 60.0, "hour": 3_600.0, "day": 86_400.0, "week": 604_800.0, "year": SECONDS_PER["year"]}
 
@@ -122,9 +123,8 @@ def _shares(
     node)."""
     order = np.lexsort((cls, node, number))
     number, node, cls, weight = number[order], node[order], cls[order], weight[order]
-    new_row = np.append(True, (number[1:] != number[:-1]) | (node[1:] != node[:-1]))[: len(order)]
-    new_entry = new_row | np.append(True, cls[1:] != cls[:-1])[: len(order)]
-    entries, rows = np.flatnonzero(new_entry), np.flatnonzero(new_row)
+    new_row = begins_run(number, node)
+    entries, rows = np.flatnonzero(begins_run(number, node, cls)), np.flatnonzero(new_row)
     sums = np.add.reduceat(weight, entries) if len(entries) else weight
     row_of_entry = np.cumsum(new_row)[entries] - 1
     lowest, highest = (int(cls.min()), int(cls.max())) if len(cls) else (0, 0)

@@ -13,7 +13,8 @@ from keat.events import EventStream, NodeLabels
 from keat.models.contract import NodeQueries
 from keat.tasks.kinds import PROTOCOLS, Protocol
 from keat.tasks.metrics import ndcg
-from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Reveal, starts_of_runs
+from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Reveal
+from keat.tasks.sorted_rows import starts_of_runs
 
 SCORES_AT_ONCE = 1 << 22  # a budget for nodes × classes: 16 MiB of float32
 NODES_AT_ONCE = 1 << 13  # and for nodes, which a model may embed all at once

@@ -23,6 +23,7 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.tasks.candidates import OwnCandidates
 from keat.tasks.sampling import Ints, sample_distinct
+from keat.tasks.sorted_rows import begins_run
 from keat.tasks.true_destinations import TrueDestinations
 
 CELLS_AT_ONCE = 1 << 22
@@ -130,10 +131,7 @@ def _share_among_duplicates(
 ) -> None:
     """Rows with the same (src, dst, t) get the same negatives, as in TGB, which keeps them in a dict."""
     order = np.lexsort((positives.dst, positives.src, positives.t))
-    same = np.ones(len(order), dtype=bool)
-    same[:1] = False
-    for column in (positives.src, positives.dst, positives.t):
-        same[1:] &= column[order][1:] == column[order][:-1]
+    same = ~begins_run(positives.t[order], positives.src[order], positives.dst[order])
     leader = order[np.maximum.accumulate(np.where(same, 0, np.arange(len(order))))]
     matrix[order[same]] = matrix[leader[same]]
     lengths[order[same]] = lengths[leader[same]]

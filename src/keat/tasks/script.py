@@ -18,6 +18,7 @@ import torch
 from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
 from keat.models.contract import NodeQueries, Queries
+from keat.tasks.sorted_rows import starts_of_runs
 
 Rows = slice | npt.NDArray[np.int64]  # positions among a task's targets
 TGB_BATCH = 200  # events between two refreshes of the state in TGB's protocol
@@ -127,9 +128,8 @@ def steps_in_blocks(t: npt.NDArray[np.int64], size: int) -> Iterator[Step]:
     for start, stop, crowded in _stretches(t, size):
         if crowded:
             yield from _crowd(start, stop, size)
-            continue
-        for block in _blocks(start, stop, size):
-            yield Step(block, block)
+        else:
+            yield from (Step(block, block) for block in _blocks(start, stop, size))
 
 
 def steps_by_time(t: npt.NDArray[np.int64], size: int) -> Iterator[Step]:
@@ -149,11 +149,6 @@ def times_of(t: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
 def is_crowded(t: npt.NDArray[np.int64], size: int) -> bool:
     """Whether some time has more than ``size`` events."""
     return bool(np.diff(starts_of_runs(t), append=len(t)).max(initial=0) > size)
-
-
-def starts_of_runs(t: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Where each distinct value of a sorted array begins."""
-    return np.flatnonzero(np.append(True, t[1:] != t[:-1])[: len(t)])
 
 
 def _stretches(t: npt.NDArray[np.int64], size: int) -> Iterator[tuple[int, int, bool]]:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.events import EventStream
+from keat.tasks.sorted_rows import begins_run
 
 
 class TrueDestinations:
@@ -14,10 +15,7 @@ class TrueDestinations:
     def __init__(self, events: EventStream) -> None:
         order = np.lexsort((events.dst, events.src, events.t))
         src, dst, t = events.src[order], events.dst[order], events.t[order]
-        new_group = np.ones(len(order), dtype=bool)
-        new_group[1:] = (src[1:] != src[:-1]) | (t[1:] != t[:-1])
-        distinct = new_group.copy()
-        distinct[1:] |= dst[1:] != dst[:-1]
+        new_group, distinct = begins_run(t, src), begins_run(t, src, dst)
         self._group = np.empty(len(order), dtype=np.int64)
         self._group[order] = np.cumsum(new_group) - 1
         self._dst = dst[distinct]
