@@ -11,11 +11,9 @@ positive against 1,000 destinations.
 
 from __future__ import annotations
 
-import argparse
 import copy
 import json
 import os
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,6 +24,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from benchmarks.command import SHARED, benchmark_parser, say
 from benchmarks.dygformer_reference import Reference
 from keat.bandwidth import estimate_sigma
 from keat.datasets.payments import simulate_payments
@@ -36,7 +35,6 @@ from keat.models.dygformer.sequences import pair_up, sample
 from keat.training.losses import link_loss
 
 BATCH, CANDIDATES = 200, 1000
-SHARED = Path(os.environ.get("KEAT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 Seconds = dict[str, list[float]]
 
@@ -251,19 +249,12 @@ def report(result: dict[str, Any]) -> None:
         )
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--data", type=Path, default=SHARED / "uci.parquet")
     parser.add_argument("--features", type=int, default=0, help="random ones an event")
     parser.add_argument("--quick", action="store_true", help="fewer turns")
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     options = parser.parse_args()
     result = measure(options.data, options.features, options.quick, options.threads)
     if options.json:

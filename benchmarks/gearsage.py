@@ -8,7 +8,6 @@ of the process, and its peak memory so far.
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.command import benchmark_parser
 from keat.datasets.dgraphfin_generator import write_dgraphfin
 from keat.datasets.labelled_graph import open_labelled_graph
 from keat.experiments.provenance import provenance
@@ -69,11 +69,8 @@ def stage(name: str, stages: Stages) -> Iterator[None]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--epochs", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     options = parser.parse_args()
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:

@@ -13,7 +13,6 @@ blocks, keat on the same blocks; the two alternate, and ``ratio`` is the median 
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import time
@@ -25,6 +24,7 @@ import numpy.typing as npt
 import torch
 
 import keat
+from benchmarks.command import benchmark_parser
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
 from keat.models.registry import LINK_MODELS
@@ -147,12 +147,9 @@ def whole_split(data: keat.Dataset, name: str, refresh: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="10⁴ and 10⁵ events, one round beside the loop")
     parser.add_argument("--data", help="a dataset to run beside the loop, such as wikipedia.parquet")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     options = parser.parse_args()
     torch.set_num_threads(1)
     sizes = [10**4, 10**5] if options.quick else [10**4, 10**5, 10**6]

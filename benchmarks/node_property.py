@@ -9,7 +9,6 @@ each period: how every cardholder active in it divides it over the merchants.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 
@@ -17,6 +16,7 @@ import numpy as np
 import torch
 
 import keat
+from benchmarks.command import benchmark_parser
 from keat.datasets.loading import Dataset
 from keat.models.registry import build_model, build_node_model
 from keat.runs.spec import configuration
@@ -66,13 +66,10 @@ def epoch_seconds(data: Dataset, lessons: Lessons, about_nodes: bool) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--periods", nargs="+", default=["week", "day"])
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     measure(5_000, "week", 1)  # what is compiled once is not counted

@@ -9,13 +9,13 @@ three runs (one from 5·10⁷ events on), on one core, the stream complete and i
 
 from __future__ import annotations
 
-import argparse
 import json
 import multiprocessing
 import resource
 import time
 from concurrent.futures import ProcessPoolExecutor
 
+from benchmarks.command import benchmark_parser
 from keat.datasets.payments import simulate_payments
 
 
@@ -38,12 +38,9 @@ def measure(events: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--events", type=int, nargs="+", default=[10**5, 10**6, 10**7])
     parser.add_argument("--quick", action="store_true", help="10⁵ and 10⁶ events only")
-    parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     sizes = [10**5, 10**6] if arguments.quick else arguments.events
     spawn = multiprocessing.get_context("spawn")

@@ -13,7 +13,6 @@ other work on the machine counts little. Parameters are untrained, which does no
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import time
@@ -24,6 +23,7 @@ import numpy.typing as npt
 import torch
 
 import keat
+from benchmarks.command import benchmark_parser
 from keat.events import EventStream
 from keat.models.contract import Queries
 from keat.models.rank import KeatRank, RankConfig
@@ -84,11 +84,8 @@ def _score(model: KeatRank, blocks: list[EventStream], merchants: npt.NDArray[np
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="10⁴ and 10⁵ events, few questions")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     options = parser.parse_args()
     torch.set_num_threads(1)
     sizes = [10**4, 10**5] if options.quick else [10**5, 10**6, 10**7]

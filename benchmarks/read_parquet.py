@@ -10,7 +10,6 @@ which Arrow's plain read does not do; ``arrow_hashed`` adds Arrow's own hashing 
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import sys
@@ -24,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from benchmarks.command import benchmark_parser
 from keat.events import read_events
 
 COLUMNS = ["src", "dst", "t", "amount", "channel"]
@@ -75,13 +75,10 @@ def compare(path: Path, repeats: int) -> dict[str, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--quick", action="store_true", help="1 million rows")
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     options = parser.parse_args()
     rows = 1_000_000 if options.quick else options.rows
     result: dict[str, object] = {"rows": rows, "threads": pa.cpu_count(), "pyarrow": pa.__version__}

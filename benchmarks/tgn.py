@@ -10,10 +10,8 @@ medians of the ratios within a batch. TGM takes part where it is installed.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from benchmarks.command import SHARED, benchmark_parser, say
 from benchmarks.tgn_scale import alone, growth, peak_of_training
 from benchmarks.tgn_sides import BATCH, KERNELS, Times, evaluation, gflop, kernels, peers, training
 from benchmarks.tgn_tgm import why_not
@@ -31,7 +30,6 @@ from keat.models.registry import build_model
 from keat.models.tgn import TGNConfig
 
 FEATURES = 172
-SHARED = Path(os.environ.get("KEAT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
 def load(path: Path) -> EventStream:
@@ -133,18 +131,11 @@ def report(result: dict[str, Any]) -> None:
         )
 
 
-def say(text: str) -> None:
-    print(text, file=sys.stderr)
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = benchmark_parser(__doc__)
     parser.add_argument("--data", type=Path, default=SHARED / "wikipedia.parquet")
     parser.add_argument("--quick", action="store_true", help="fewer batches, and payments up to 10⁶")
     parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1))
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
     options = parser.parse_args()
     result = measure(options.data, options.quick, options.threads)
     if options.json:
