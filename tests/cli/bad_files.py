@@ -9,8 +9,9 @@ from typing import Any
 
 from bad_events import made, text
 from bad_runs import file_damages, hurt
-from command import ORDERS
 from workplace import LATER, RECIPE, SHOP, Bad, Damage
+
+from command import ORDERS
 
 # -- pairs -------------------------------------------------------------------------------------------
 

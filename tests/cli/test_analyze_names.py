@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command import keat
 
+from command import keat
 from keat.cli.analyzing import shortest_names
 from trained_runs import EVENTS, small, trained
 

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import ORDERS, assert_fails, keat, process, write_orders
 
+from command import ORDERS, assert_fails, keat, process, write_orders
 from keat.cli.console import print_json
 from keat.models.registry import LABEL_MODELS, LINK_MODELS, NODE_MODELS
 

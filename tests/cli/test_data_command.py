@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import ORDERS, assert_fails, keat, write_orders
 
+from command import ORDERS, assert_fails, keat, write_orders
 from conftest import FindFile
 from keat.datasets.dataset_entries import DATASETS
 

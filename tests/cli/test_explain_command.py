@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from command import assert_fails, keat
 
+from command import assert_fails, keat
 from keat.models.rank import RankConfig
 from trained_runs import EVENTS, payments, small, trained
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from command import assert_fails, keat
 
 SMALL = ("--set", "dim=16", "--set", "neighbors=4", "--epochs", "1", "--threads", "1", "--json")

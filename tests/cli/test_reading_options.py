@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command import assert_fails, keat
 
+from command import assert_fails, keat
 from keat.events import Reading
 from keat.models.graphmixer import GraphMixerConfig
 from keat.models.tgat import TGATConfig

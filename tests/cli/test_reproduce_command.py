@@ -6,8 +6,9 @@ import shlex
 from pathlib import Path
 
 import pytest
-from command import assert_fails, keat
 from small_plan import small_plan
+
+from command import assert_fails, keat
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command import assert_fails, keat, write_orders
 
+from command import assert_fails, keat, write_orders
 from keat.datasets.payments import simulate_payments
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
-from command import ORDERS, assert_fails, keat, write_orders
 
+from command import ORDERS, assert_fails, keat, write_orders
 from keat.cli.generated_options import (
     kinds_of,
     offered,
