@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from benchmarks.ledgers import append, commit, interval, read, spread
-from keat.cli.demo import EPOCHS, EVENTS, TRAINED
+from keat.cli.demo_command import EPOCHS, EVENTS, TRAINED
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_errands
 from keat.models.registry import LINK_MODELS, create_link_model

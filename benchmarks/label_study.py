@@ -28,9 +28,9 @@ from benchmarks.ledgers import append, commit, config_hash, interval, read, spre
 from keat.datasets.loading import Dataset
 from keat.models.registry import create_label_model
 from keat.runs.epochs import best_epoch, read_history
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run
 from keat.tasks.kinds import End
 from keat.tasks.label_making import label_events_by_node
 from keat.tasks.node_label import NodeLabel

@@ -201,7 +201,7 @@ def test_a_mistake_of_our_own_is_one_sentence_too(monkeypatch: pytest.MonkeyPatc
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("keat.cli.data.describe", broken)
+    monkeypatch.setattr("keat.cli.data_command.describe", broken)
     ran = keat("data", "info", "payments:2000")
     assert (ran.code, ran.out) == (1, "")
     assert "something went wrong inside keat (ZeroDivisionError: oops); run again with --debug" in ran.err

@@ -63,7 +63,7 @@ def test_what_the_system_says_is_said(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("keat.cli.data.describe", fail)
+    monkeypatch.setattr("keat.cli.data_command.describe", fail)
     assert message in assert_fails(keat("data", "info", "payments:2000"))
 
 

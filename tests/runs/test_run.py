@@ -17,8 +17,8 @@ from conftest import MakeStream
 from keat.errors import InputError, Notice, UnknownNameError
 from keat.events import EventStream
 from keat.models.rank import RankConfig
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.seen import Seen
-from keat.runs.testing import evaluate_run
 
 DAY = 86_400
 START = 1_700_006_400

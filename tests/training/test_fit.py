@@ -18,10 +18,10 @@ from keat.errors import InputError, KeatError
 from keat.events import EventStream
 from keat.models.tgn import TGNConfig
 from keat.runs.epochs import kept_tensors
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_folder import KEPT
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.training.fit import FitConfig

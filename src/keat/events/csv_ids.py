@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keat.events.columns import Column
 from keat.events.dense_ids import FILL, MISSING
+from keat.events.file_column import Column
 from keat.events.ids import BLANKS
 
 

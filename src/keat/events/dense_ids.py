@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keat.events.columns import Column, is_text, to_numpy
+from keat.events.file_column import Column, is_text, to_numpy
 from keat.events.ids import IdMap
 
 Ids = npt.NDArray[np.int32]

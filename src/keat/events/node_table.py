@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keat.errors import InputError, Notice
-from keat.events.columns import Column, is_text
 from keat.events.feature_columns import Matrix, RawColumn, read_features
+from keat.events.file_column import Column, is_text
 from keat.events.files import open_file
 from keat.events.ids import IdMap
 

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keat.calibration.fitting import Calibration
+from keat.calibration.collectors import Calibration
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
@@ -19,20 +19,20 @@ from keat.runs.answer import Answer
 from keat.runs.answers import Answers, later
 from keat.runs.epochs import best_epoch, checking
 from keat.runs.facts import RunFacts
-from keat.runs.kept import Kept, kept_number, read_kept, write_kept
-from keat.runs.moments import spoken
 from keat.runs.node_names import NodeNames
 from keat.runs.present import Late, Observed, Present
 from keat.runs.run_file import RunFile, read_ids, read_run_file
 from keat.runs.run_model import Data, TrainedModel, open_model, task_of
 from keat.runs.seen import Seen
+from keat.runs.seen_files import Kept, kept_number, read_kept, write_kept
 from keat.runs.spec import RunSpec
+from keat.runs.written_times import spoken
 from keat.training.fit import EpochReport
 
 if TYPE_CHECKING:
     from keat.explain import Explained
     from keat.report.page import Page
-    from keat.runs.testing import SomeTask, Tested
+    from keat.runs.run_evaluation import SomeTask, Tested
     from keat.training.evaluate import Evaluation
 
 
@@ -190,7 +190,7 @@ class Run:
     def suspects(self, graph: str | Path | DGraphFin | None = None, *, top: int = 10) -> Answer:
         """Of a run of a whole graph: the test nodes, whose labels training was not told, that look most like
         frauds, with their probability."""
-        from keat.runs.testing import most_suspect
+        from keat.runs.run_evaluation import most_suspect
 
         return most_suspect(self.folder, self.file, self.calibration, graph, top)
 
@@ -215,7 +215,7 @@ class Run:
         """Metrics on a split, of the data it was trained on where no others are given. It starts from the
         state after validation, or for other data from the first event; what the run has seen since does not
         matter and stays."""
-        from keat.runs.testing import evaluate_run, usual_refresh_of
+        from keat.runs.run_evaluation import evaluate_run, usual_refresh_of
 
         data = self.open_data() if data is None else data
         task = task_of(self.spec, data, split)
@@ -227,7 +227,7 @@ class Run:
     def test(self, data: Data | None = None, task: SomeTask | None = None) -> Tested:
         """The test split, with the heuristics beside it and how far scores can be trusted. ``task`` is that
         of the test split, where it was made already."""
-        from keat.runs.testing import tested
+        from keat.runs.run_evaluation import tested
 
         return tested(self, self.open_data() if data is None else data, task)
 

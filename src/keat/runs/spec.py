@@ -19,7 +19,7 @@ from keat.events import Reading
 from keat.events.splitting import HELD_OUT
 from keat.models.gearsage import GEARSageConfig
 from keat.models.registry import TRAINED, ModelConfig
-from keat.runs.usual import Preset, usual_fit
+from keat.runs.presets import Preset, usual_fit
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig

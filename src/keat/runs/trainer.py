@@ -17,11 +17,11 @@ from keat.events import Reading
 from keat.events.splitting import HELD_OUT
 from keat.models.node_features import with_node_features
 from keat.models.registry import GRAPH_ARCHITECTURES
-from keat.runs.kept import kept_number
+from keat.runs.presets import Preset
 from keat.runs.run import Run, has_seen_all, open_trained
 from keat.runs.run_model import Data, train_run
+from keat.runs.seen_files import kept_number
 from keat.runs.spec import Options, Progress, RunSpec, SourceSpec
-from keat.runs.usual import Preset
 from keat.tasks.label_source import LabelSource
 from keat.tasks.making import usual_task
 from keat.tasks.task_spec import Kind, TaskSpec

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keat.cli.console import out, print_json, print_line, progress_bar
-from keat.cli.explaining_events import labelled_events, show_event
-from keat.cli.explaining_links import links, show_link, show_replay
+from keat.cli.explained_events import labelled_events, show_event
+from keat.cli.explained_links import links, show_link, show_replay
 from keat.cli.options import Json, at_least, reads_events
 from keat.disk import require_folder
 from keat.errors import InputError, MissingExtraError, Notice
@@ -79,9 +79,9 @@ def explain_command(
         raise typer.BadParameter(f"--split must be val or test, not {split}.")
     from keat.explain.asking_labels import LabelAsker  # brings torch: not for --help
     from keat.explain.replaying import replay as replay_history
-    from keat.runs.moments import parsed
     from keat.runs.run import open_kept
     from keat.runs.run_subject import asker_of, data_for
+    from keat.runs.written_times import parsed
 
     opened = open_kept(run)
     data = None

@@ -89,7 +89,7 @@ class Trainable:
 def trainable() -> dict[str, Trainable]:
     """By the name of the model. Asking brings torch."""
     from keat.models.registry import TRAINED, Architecture, embeds_nodes
-    from keat.runs.usual import usual_fit
+    from keat.runs.presets import usual_fit
 
     found = {}
     for name, entry in TRAINED.items():

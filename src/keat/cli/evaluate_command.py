@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from keat.report.results import Result
+    from keat.runs.run_evaluation import SomeTask
     from keat.runs.run_model import Data
-    from keat.runs.testing import SomeTask
 
 LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;
 NODES = "persistent-forecast, moving-average"  # asking the registry would bring torch, too slow for --help
@@ -96,7 +96,7 @@ def evaluate_command(
     """
     if split not in ("val", "test"):
         raise typer.BadParameter(f"'{split}' is not a split to score; use val or test.", param_hint="--split")
-    from keat.cli.running import (  # brings torch: not for --help
+    from keat.cli.models_by_name import (  # brings torch: not for --help
         HEURISTICS,
         evaluate_by_name,
         require_known,
@@ -106,7 +106,7 @@ def evaluate_command(
     from keat.datasets.labelled_graph import open_labelled_graph
     from keat.runs.answer import require_table_file
     from keat.runs.queue import require_scores, scored_events
-    from keat.runs.testing import heuristics_for
+    from keat.runs.run_evaluation import heuristics_for
     from keat.tasks.graph_label import GraphLabel
 
     require_known(model)  # before a download, not after it

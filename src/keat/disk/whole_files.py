@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keat.disk.paths import require_place
-from keat.disk.saying import ELSEWHERE, writing
+from keat.disk.file_errors import ELSEWHERE, writing
+from keat.disk.file_paths import require_place
 from keat.errors import CacheError, InputError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from keat.calibration.fitting import Calibration, Judgement, judge_of
+from keat.calibration.collectors import Calibration, Judgement, judge_of
 from keat.calibration.temperature import Temperature
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.labelled_graph import open_labelled_graph

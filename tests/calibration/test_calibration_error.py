@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from keat.calibration.reliability import BINS, Reliability, Sums
+from keat.calibration.calibration_error import BINS, Reliability, Sums
 
 Floats = npt.NDArray[np.float64]
 

@@ -11,8 +11,7 @@ import pytest
 import torch
 
 from conftest import MakeStream
-from keat.calibration import fitting
-from keat.calibration.fitting import ShareFitter, fitter_of, judge_of
+from keat.calibration.collectors import ShareFitter, fitter_of, judge_of
 from keat.calibration.probability import Isotonic, Platt
 from keat.calibration.temperature import Temperature
 from keat.datasets.loading import Dataset, load
@@ -24,9 +23,9 @@ from keat.models.heuristics import EdgeBank
 from keat.models.rank import RankConfig
 from keat.models.tgn import TGNConfig
 from keat.runs.epochs import best_epoch, kept_tensors, read_history
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
-from keat.runs.testing import evaluate_run
 from keat.tasks.candidates import OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Literal
 
-from keat.disk.saying import reason_of
+from keat.disk.file_errors import reason_of
 from keat.errors import InputError
 
 LONGEST_NAME = 100  # bytes; file systems take 255, and a model, a seed and an ending come beside it

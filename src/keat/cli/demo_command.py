@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from keat.cli.console import err, print_json, print_line
-from keat.cli.evaluating import show_results
+from keat.cli.evaluate_command import show_results
 from keat.cli.options import Json, at_least
 from keat.disk import require_folder
 from keat.errors import MissingExtraError, Notice
@@ -45,11 +45,11 @@ def demo_command(
     """
     require_folder(folder)  # before the work, not after it
     from keat.cli.demo_report import demo_report
-    from keat.cli.running import evaluate_by_name  # brings torch: not for --help
+    from keat.cli.models_by_name import evaluate_by_name  # brings torch: not for --help
     from keat.datasets.loading import Dataset
     from keat.datasets.payments import simulate_errands
     from keat.report.plots import overview
-    from keat.runs.testing import heuristics_for
+    from keat.runs.run_evaluation import heuristics_for
     from keat.runs.trainer import train
     from keat.tasks.link import LinkRanking
     from keat.tasks.making import make_task

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from command import keat
 
-from keat.cli.analyzing import shortest_names
+from keat.cli.analyze_command import shortest_names
 from trained_runs import EVENTS, small, trained
 
 

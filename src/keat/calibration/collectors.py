@@ -17,8 +17,8 @@ import numpy.typing as npt
 import torch
 from scipy.special import expit
 
+from keat.calibration.calibration_error import Reliability, Sums
 from keat.calibration.probability import Isotonic, Platt, fit_probability
-from keat.calibration.reliability import Reliability, Sums
 from keat.calibration.temperature import Contest, Temperature, fit_temperature, plain
 from keat.tasks.candidates import OwnCandidates
 from keat.tasks.graph_label import GraphLabel

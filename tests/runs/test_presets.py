@@ -6,7 +6,7 @@ import pytest
 
 from keat.errors import InputError, KeatError
 from keat.models.registry import ARCHITECTURES, TRAINED
-from keat.runs.usual import PRESETS, usual_fit
+from keat.runs.presets import PRESETS, usual_fit
 from keat.training.fit import FitConfig
 
 PUBLISHED = [name for name in ARCHITECTURES if name != "keat-rank"]

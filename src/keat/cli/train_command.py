@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 
 from keat.cli.console import err, out, print_json, print_line, progress_bar
 from keat.cli.options import DatasetArgument, EvalSample, Json, TaskOption, asks_of_nodes, reads_events
-from keat.cli.training_options import (
+from keat.cli.train_options import (
     Counts,
     Device,
     Encoder,
@@ -31,7 +31,7 @@ from keat.tasks.task_spec import TaskSpec
 if TYPE_CHECKING:
     from keat.report.page import Page
     from keat.runs import Run
-    from keat.runs.testing import Tested
+    from keat.runs.run_evaluation import Tested
 
 MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…; keat-rank; gearsage, keat-gearsage."
 

@@ -12,10 +12,7 @@ from keat.errors import InputError, unknown_name
 from keat.events import Reading
 from keat.models.registry import GRAPH_BASELINES, LINK_MODELS, TRAINED
 from keat.report.results import Negatives, Result
-from keat.runs.run_file import RunFile, is_run, read_run_file, require_run, whole_run_file
-from keat.runs.run_model import Data
-from keat.runs.spec import SourceSpec
-from keat.runs.testing import (
+from keat.runs.run_evaluation import (
     SomeTask,
     evaluate_run,
     heuristic,
@@ -23,6 +20,9 @@ from keat.runs.testing import (
     intervals_of,
     one_thread,
 )
+from keat.runs.run_file import RunFile, is_run, read_run_file, require_run, whole_run_file
+from keat.runs.run_model import Data
+from keat.runs.spec import SourceSpec
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.label_source import LabelSource
 from keat.tasks.link import LinkClassification, LinkRanking
