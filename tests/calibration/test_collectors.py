@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from conftest import MakeStream
+from keat.calibration import collectors
 from keat.calibration.collectors import ShareFitter, fitter_of, judge_of
 from keat.calibration.probability import Isotonic, Platt
 from keat.calibration.temperature import Temperature
@@ -88,7 +89,7 @@ def test_collecting_changes_no_outcome(random_stream: MakeStream) -> None:
 def test_what_is_kept_has_bounds_and_spans_the_split(
     room: int, random_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitting, "SCORES_KEPT", room)
+    monkeypatch.setattr(collectors, "SCORES_KEPT", room)
     data = load(random_stream(3))
     task = make_task(data, "val")
     assert isinstance(task, LinkRanking)
