@@ -39,8 +39,8 @@ class Judgement:
     before: tuple[Reliability, ...]
     after: tuple[Reliability, ...]  # of the same forecasts, in the same order
 
-    def told(self) -> dict[str, Any]:
-        """In plain values: the kind of calibration, and the errors of each kind of forecast."""
+    def to_json(self) -> dict[str, Any]:
+        """The kind of calibration, and the errors of each kind of forecast."""
         pairs = zip(self.before, self.after, strict=True)
         errors = {
             now.of: {"value": now.ece, "interval": list(now.interval), "before": was.ece}

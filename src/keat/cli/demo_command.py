@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from keat.cli.console import err, print_json, print_line
+from keat.cli.console import draw_picture, err, print_json, print_line
 from keat.cli.evaluate_command import show_results
 from keat.cli.options import Json, at_least
 from keat.disk import require_folder
-from keat.errors import MissingExtraError, Notice
 
 # Small networks and small batches: what a demo of two minutes is short of is steps. The two TGNs differ in
 # the kernel alone. Chosen on the validation splits of other seeds than docs/results/demo.md tests.
@@ -73,12 +71,7 @@ def demo_command(
         results += found
         if not json:
             show_results(found)
-    picture: Path | None = folder / "demo.png"
-    try:
-        overview(data, results, folder / "demo.png")
-    except MissingExtraError as error:  # the numbers are worth having without it
-        warnings.warn(str(error), Notice, stacklevel=1)
-        picture = None
+    picture = draw_picture(folder / "demo.png", lambda path: overview(data, results, path))
     report = demo_report(data, task, results, runs, folder / "report.html")
     if json:
         files = {"picture": picture and str(picture), "report": str(report)}

@@ -8,28 +8,8 @@ from keat.cli.console import out, print_table
 
 if TYPE_CHECKING:
     from keat.explain import EventExplanation
-    from keat.explain.asking_labels import LabelAsker
 
 SHOWN = 12  # rows of a table
-
-
-def labelled_events(
-    asker: LabelAsker,
-    event: int | None,
-    worst: int | None,
-    split: str,
-    pair: tuple[str | None, str | None],
-    when: int | None,
-) -> list[EventExplanation]:
-    """Explanations of scores of events: those of the highest scores, one by its number, or one between two
-    nodes, where it has no features."""
-    if worst is not None:
-        return list(asker.worst(worst, split))  # type: ignore[arg-type]
-    if event is not None:
-        return [asker.event(event)]
-    assert pair[0] is not None
-    assert pair[1] is not None
-    return [asker.pair(pair[0], pair[1], when)]
 
 
 def show_event(x: EventExplanation) -> None:
@@ -42,9 +22,7 @@ def show_event(x: EventExplanation) -> None:
     out.print(f"{model_line(x)}\n{facts_line(x)}")
     rows = [
         [
-            title(x, part),
-            known(x, part),
-            instead(x, part),
+            *(say(x, part) for say in (title, known, instead)),
             signed(part.effect),
             signed(part.score, plus=False),
         ]
@@ -78,8 +56,5 @@ def show_event(x: EventExplanation) -> None:
 
 def _left_out(number: int, what: str) -> str:
     more = number - SHOWN
-    return (
-        f" {more} more {what}{'s' if more > 1 else ''} with smaller effects: see the page."
-        if more > 0
-        else ""
-    )
+    plural = "s" if more > 1 else ""
+    return f" {more} more {what}{plural} with smaller effects: see the page." if more > 0 else ""

@@ -6,39 +6,11 @@ import math
 from typing import TYPE_CHECKING
 
 from keat.cli.console import out, print_table
-from keat.errors import InputError
 from keat.events import humanize
 
 if TYPE_CHECKING:
     from keat.explain import EventExplanation, Explanation, Scored
-    from keat.explain.asking import Asker
     from keat.explain.replaying import Replayed
-
-
-def links(
-    asker: Asker,
-    event: int | None,
-    worst: int | None,
-    split: str,
-    pair: tuple[str | None, str | None],
-    when: int | None,
-    older: str | None,
-) -> list[Scored]:
-    """Explanations of scores of links."""
-    from keat.explain.wording import duration, three_days
-
-    if older is not None and not asker.attends:
-        raise InputError(
-            f"{asker.names.model} attends to no past event that could be older; leave --older out."
-        )
-    shift = three_days(asker.names.unit) if older is None else duration(older, asker.names.unit)
-    if worst is not None:
-        return list(asker.worst(worst, split, shift))  # type: ignore[arg-type]
-    if event is not None:
-        return [asker.event(event, shift)]
-    assert pair[0] is not None
-    assert pair[1] is not None
-    return [asker.pair(pair[0], pair[1], when, shift)]
 
 
 def show_link(x: Scored) -> None:
@@ -61,12 +33,12 @@ def show_replay(x: Scored | EventExplanation, again: Replayed) -> None:
     from keat.explain.wording import signed
 
     before, after = (signed(score, plus=False) for score in (again.as_it_was, again.if_older))
-    told = (
+    text = (
         f"Replayed from the first event, memory included: {signed(again.effect)}, from {before} to {after}."
     )
     if again.why is not None:
-        told += f" It starts from {before}, not {signed(x.score, plus=False)}, since {again.why}."
-    out.print(told)
+        text += f" It starts from {before}, not {signed(x.score, plus=False)}, since {again.why}."
+    out.print(text)
 
 
 def _show_pair(x: Scored) -> None:

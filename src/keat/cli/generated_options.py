@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
+from keat.cli.options import keyword_parameter
 from keat.errors import InputError, unknown_name
 
 DEPENDS = "depends on the model"
@@ -120,29 +121,25 @@ def _options(
     if kind is not bool:
         asked = typer.Option(f"--{option}", help=about, show_default=show, rich_help_panel=panel)
         read_as: Any = kind if default is not None else kind | None
-        return {name: _parameter(name, Annotated[read_as, asked], default)}
+        return {name: keyword_parameter(name, Annotated[read_as, asked], default)}
     switches = {}
     for parameter, words, value in ((name, option, True), (name + OFF, f"no-{option}", False)):
         asked = typer.Option(
             f"--{words}", help=about, hidden=value is (default or False), rich_help_panel=panel
         )
-        switches[parameter] = _parameter(parameter, Annotated[bool, asked], False)
+        switches[parameter] = keyword_parameter(parameter, Annotated[bool, asked], False)
     return switches
-
-
-def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _helps(helps: Mapping[str, str], models: Mapping[str, Any]) -> str:
     """What a setting means, with the models for which it does where not all have it or mean the same."""
-    told = []
+    sentences = []
     for text in dict.fromkeys(helps.values()):
         having = _families([model for model in models if helps.get(model) == text])
         lacking = _families([model for model in models if helps.get(model) != text])
         who = f"Of {', '.join(having)}." if len(having) <= len(lacking) else f"Not of {', '.join(lacking)}."
-        told.append(f"{text} {who}" if lacking else text)
-    return " ".join(told)
+        sentences.append(f"{text} {who}" if lacking else text)
+    return " ".join(sentences)
 
 
 def _families(models: Sequence[str]) -> list[str]:

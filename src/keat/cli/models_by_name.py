@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from keat.cli.console import progress_bar
+from keat.datasets.labelled_graph import open_labelled_graph
 from keat.disk import look_at
 from keat.errors import InputError, unknown_name
 from keat.events import Reading
@@ -102,6 +103,12 @@ def require_known(name: str) -> None:
 def run_file(name: str) -> RunFile | None:
     """What a run is; None for what is no run."""
     return read_run_file(Path(name)) if is_run(name) else None
+
+
+def graph_and_task(name: str, split: str) -> tuple[Data, SomeTask]:
+    """A whole labelled graph, and what is asked of it."""
+    graph = open_labelled_graph(name)
+    return graph, GraphLabel(graph, split)  # type: ignore[arg-type]
 
 
 def source_and_task(

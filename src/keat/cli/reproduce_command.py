@@ -5,30 +5,43 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.padding import Padding
 from rich.text import Text
 
 from keat.cli.console import err, out, print_json, print_line, print_table
-from keat.cli.options import Json, at_least, picture_place
+from keat.cli.options import Json, at_least, picture_place, takes
 from keat.disk import look_at, safe_name
 from keat.errors import InputError, unknown_name
 from keat.experiments.ledger import USUAL_LEDGER
 
 if TYPE_CHECKING:
-    from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import Recipe
     from keat.experiments.reporting import Reproduced
-    from keat.experiments.tables import Lines
     from keat.report.made import Made
     from keat.report.page import Page
     from keat.report.tables import Table
 
 LIST = "list"
+SCRATCH = Path("keat-out/runs")
 
 
+@dataclass(frozen=True, slots=True)
+class HowRun:
+    """How the runs of a recipe are run, and where what is known of them is kept."""
+
+    seeds: Annotated[
+        int | None, typer.Option(callback=at_least(1), help="Runs a cell.", show_default="the recipe's")
+    ] = None
+    jobs: Annotated[int, typer.Option(callback=at_least(1), help="Runs at a time, one thread each.")] = 1
+    ledger: Annotated[Path, typer.Option(help="Results so far, one JSON line each.")] = USUAL_LEDGER
+    scratch: Annotated[Path, typer.Option(help="Where runs are kept while they train.")] = SCRATCH
+    engine: Annotated[str, typer.Option(help="local, or ray for a cluster (keat\\[ray]).")] = "local"
+
+
+@takes(HowRun, "how")
 def reproduce_command(
     name: Annotated[
         str,
@@ -40,15 +53,8 @@ def reproduce_command(
             "--data", help="Where a dataset is: NAME=FILE. Repeat for more. Registry names need none."
         ),
     ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(callback=at_least(1), help="Runs a cell.", show_default="the recipe's")
-    ] = None,
-    jobs: Annotated[int, typer.Option(callback=at_least(1), help="Runs at a time, one thread each.")] = 1,
-    ledger: Annotated[Path, typer.Option(help="Results so far, one JSON line each.")] = USUAL_LEDGER,
-    scratch: Annotated[Path, typer.Option(help="Where runs are kept while they train.")] = Path(
-        "keat-out/runs"
-    ),
-    engine: Annotated[str, typer.Option(help="local, or ray for a cluster (keat\\[ray]).")] = "local",
+    *,
+    how: HowRun,
     figure: Annotated[
         Path | None,
         typer.Option(
@@ -67,7 +73,6 @@ def reproduce_command(
     """
     from keat.experiments.catalogue import EXPLAINED, all_names
     from keat.experiments.computed import COMPUTED
-    from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import load_recipe
     from keat.experiments.reporting import computed_report, recipe_report, tables_of
     from keat.experiments.tables import shown, side_by_side
@@ -76,12 +81,12 @@ def reproduce_command(
     sources = _sources(data or [])
     path = figure or Path("keat-out") / f"{safe_name(Path(name).stem)}.png"
     if name == LIST:
-        _list(sources, ledger, json)
+        _list(sources, how.ledger, json)
     elif name in EXPLAINED:
         raise InputError(f"{name} ({EXPLAINED[name][1]}) is {EXPLAINED[name][2]}.")
     elif name in COMPUTED:
         entry = COMPUTED[name]
-        made = entry.make(sources, path, ledger)
+        made = entry.make(sources, path, how.ledger)
         page = computed_report(
             name, entry.title, entry.paper, made, path.with_suffix(".html"), command_line()
         )
@@ -90,8 +95,7 @@ def reproduce_command(
         raise unknown_name("table or figure", name, [LIST, *all_names()])
     else:
         recipe = load_recipe(name)
-        plan = _Plan(recipe, sources, seeds, jobs, Ledger(ledger), scratch, engine)
-        found = plan.found(path)
+        found = _reproduced(recipe, sources, how, path)
         page = recipe_report(found, path.with_suffix(".html"), command_line())
         about = {"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": found.tables}
         tables = [*map(shown, found.tables), *side_by_side(found.tables)]
@@ -99,69 +103,31 @@ def reproduce_command(
         _show(about, found.drawn, tables, page, json, markdown)
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """A recipe, the data at hand, and how to run it."""
+def _reproduced(recipe: Recipe, sources: dict[str, str], how: HowRun, path: Path) -> Reproduced:
+    """Run what the ledger lacks, make a table for each dataset at hand, draw what there is to draw."""
+    from keat.experiments.drawing import Drawing
+    from keat.experiments.ledger import Ledger
+    from keat.experiments.reporting import Reproduced
+    from keat.experiments.run_figures import FIGURES
+    from keat.experiments.runner import run_jobs
+    from keat.experiments.tables import table_of
+    from keat.report.made import Made
 
-    recipe: Recipe
-    sources: dict[str, str]
-    seeds: int | None
-    jobs: int
-    ledger: Ledger
-    scratch: Path
-    engine: str
-
-    def found(self, path: Path) -> Reproduced:
-        """Run what the ledger lacks, make a table for each dataset at hand, draw what there is to draw."""
-        from keat.experiments.reporting import Reproduced
-        from keat.experiments.tables import table_of
-
-        results = self._run()
-        here = [dataset for dataset in self.recipe.datasets if dataset in self.sources]
-        tables = [table_of(self.recipe, dataset, results) for dataset in here]
-        return Reproduced(self.recipe, tables, self._drawn(results, path), results, self.scratch)
-
-    def _run(self) -> Lines:
-        """Jobs with their lines."""
-        from keat.experiments.runner import run_jobs
-
-        recipe = self.recipe
-        planned = recipe.jobs(self.sources, self.seeds)
-        if not planned:
-            wanted = " ".join(f"--data {dataset}=FILE" for dataset in recipe.datasets)
-            raise InputError(f"{recipe.name} needs data: give one or more of {wanted}.")
-        lines = run_jobs(
-            planned,
-            self.ledger,
-            self.scratch,
-            parallel=self.jobs,
-            engine=self.engine,  # type: ignore[arg-type]
-            told=_tell,
-        )
-        return list(zip(planned, lines, strict=True))
-
-    def _drawn(self, results: Lines, path: Path) -> Made:
-        """The picture of a recipe that is a figure, and the numbers in it; nothing for a table."""
-        from keat.experiments.drawing import Drawing
-        from keat.experiments.run_figures import FIGURES
-        from keat.report.made import Made
-
-        if self.recipe.name not in FIGURES:
-            return Made()
-        drawing = Drawing(
-            self.recipe,
-            results,
-            self.ledger,
-            self.scratch,
-            path,
-            parallel=self.jobs,
-            engine=self.engine,  # type: ignore[arg-type]
-            told=_tell,
-        )
-        return FIGURES[self.recipe.name](drawing)
+    planned = recipe.jobs(sources, how.seeds)
+    if not planned:
+        wanted = " ".join(f"--data {dataset}=FILE" for dataset in recipe.datasets)
+        raise InputError(f"{recipe.name} needs data: give one or more of {wanted}.")
+    ledger, scratch = Ledger(how.ledger), how.scratch
+    running: dict[str, Any] = {"parallel": how.jobs, "engine": how.engine, "told": _print_news}
+    results = list(zip(planned, run_jobs(planned, ledger, scratch, **running), strict=True))
+    tables = [table_of(recipe, dataset, results) for dataset in recipe.datasets if dataset in sources]
+    drawn = Made()
+    if recipe.name in FIGURES:  # the others are tables alone
+        drawn = FIGURES[recipe.name](Drawing(recipe, results, ledger, scratch, path, **running))
+    return Reproduced(recipe, tables, drawn, results, scratch)
 
 
-def _tell(text: str) -> None:
+def _print_news(text: str) -> None:
     print_line(text, err)
 
 
@@ -177,10 +143,10 @@ def _show(
             print(f"{table.markdown()}\n")
         else:
             print_table(table.title, table.columns, table.rows, table.caption)
-    tell = err if markdown else out  # Markdown may go into a file
+    console = err if markdown else out  # Markdown may go into a file
     for picture in made.pictures:
-        print_line(f"The picture: {picture}", tell)
-    print_line(f"The report: {page}", tell)
+        print_line(f"The picture: {picture}", console)
+    print_line(f"The report: {page}", console)
 
 
 def _list(sources: dict[str, str], ledger: Path, json: bool) -> None:

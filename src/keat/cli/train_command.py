@@ -11,19 +11,9 @@ import typer
 from typer.core import TyperCommand
 
 from keat.cli.console import err, out, print_json, print_line, progress_bar
-from keat.cli.options import DatasetArgument, EvalSample, Json, TaskOption, asks_of_nodes, reads_events
-from keat.cli.train_options import (
-    Counts,
-    Device,
-    Encoder,
-    PresetOption,
-    Threads,
-    command_for,
-    model_among,
-    takes_settings,
-)
+from keat.cli.options import DatasetArgument, Json, asks_of_nodes, reads_events, takes
+from keat.cli.train_options import Machine, Wanted, command_for, model_among, takes_settings
 from keat.datasets.loading import Dataset
-from keat.errors import InputError
 from keat.events import Reading, humanize
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import TaskSpec
@@ -39,6 +29,8 @@ MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…; keat-rank; ge
 @takes_settings
 @reads_events()
 @asks_of_nodes
+@takes(Wanted, "wanted")
+@takes(Machine, "machine")
 def train_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=MODELS)],
     dataset: DatasetArgument,
@@ -49,15 +41,10 @@ def train_command(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run that is there.")] = False,
     settings: Mapping[str, object],
     fitting: Mapping[str, object],
-    preset: PresetOption = "usual",
-    task: TaskOption = None,
+    wanted: Wanted,
     labels: LabelSource,
     asked: TaskSpec,
-    encoder: Encoder = None,
-    counts: Counts = True,
-    eval_sample: EvalSample = None,
-    threads: Threads = None,
-    device: Device = "cpu",
+    machine: Machine,
     json: Json = False,
     reading: Reading,
 ) -> None:
@@ -70,22 +57,11 @@ def train_command(
     from keat.training.bar import TrainingBar
     from keat.training.tensorboard import tensorboard_watchers
 
-    use_machine(device, threads)
+    machine.use()
+    choice = wanted.choice(asked, reading=reading, labels=labels, settings=settings, fitting=fitting)
     with progress_bar(f"getting {dataset}", unit="bytes") as progress:
-        spec, data = prepare(
-            model,
-            dataset,
-            reading=reading,
-            labels=labels,
-            task=replace(asked, kind=task, sample=eval_sample),  # type: ignore[arg-type]
-            settings=settings,
-            fitting=fitting,
-            preset=preset,  # type: ignore[arg-type]
-            encoder=None if encoder is None else str(encoder),
-            counts=counts,
-            progress=progress,
-        )
-    if eval_sample is not None:
+        spec, data = prepare(model, dataset, choice, progress)
+    if wanted.eval_sample is not None:
         spec = replace(spec, task=replace(spec.task, sample_seed=spec.fitting.seed))
     folder = folder or usual_folder(spec, data)
     job = task_of(spec, data, "test")  # before the work: there may be nothing to ask
@@ -95,7 +71,7 @@ def train_command(
     try:
         with TrainingBar(spec.fitting.epochs) as bar:
             watchers = [bar, *tensorboard_watchers(folder / "tensorboard")]
-            run = train_spec(spec, data, folder, resume=resume, device=device, watchers=watchers)
+            run = train_spec(spec, data, folder, resume=resume, device=machine.device, watchers=watchers)
     except KeyboardInterrupt:
         print_line(
             f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.", err
@@ -119,21 +95,6 @@ class TrainCommand(TyperCommand):
         return command.make_context(info_name, args, parent, **extra)
 
 
-def use_machine(device: str, threads: int | None) -> None:
-    """Said before anything is written, not by torch in the middle of it."""
-    import torch
-
-    if threads is not None:
-        torch.set_num_threads(threads)
-    try:
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:  # a torch without CUDA asserts
-        reason = str(error).splitlines()[0].rstrip(".")
-        raise InputError(
-            f"The device '{device}' cannot be used here ({reason}); try --device cpu."
-        ) from error
-
-
 def _in_json(run: Run, tested: Tested, report: Page) -> dict[str, object]:
     found: dict[str, object] = {
         "model": run.spec.model,
@@ -148,7 +109,7 @@ def _in_json(run: Run, tested: Tested, report: Page) -> dict[str, object]:
         "run": str(run.folder),
         "epochs_now": run.epochs_now,
         "beside": tested.beside,
-        "calibration": None if tested.judged is None else tested.judged.told(),
+        "calibration": None if tested.judged is None else tested.judged.to_json(),
         "report": str(report),
     }
     return found if tested.intervals is None else found | {"intervals": tested.intervals}

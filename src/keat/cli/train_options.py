@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import typer.main
@@ -23,47 +23,26 @@ from keat.cli.generated_options import (
     read_settings,
     union_of,
 )
-from keat.cli.options import at_least, with_parameters
+from keat.cli.options import (
+    NODE_TASKS,
+    EvalSample,
+    TaskOption,
+    at_least,
+    keyword_parameter,
+    with_parameters,
+)
 from keat.errors import InputError, unknown_name
+from keat.tasks.task_spec import TaskSpec
 
-_MODEL = "The model"
-_FIT = "Training"
-_NODES = "Node tasks"
+if TYPE_CHECKING:
+    from keat.runs.spec import Choice
+
+_MODEL, _FIT = "The model", "Training"  # panels of the help
 OF_MODEL, OF_FIT = "model_", "fit_"  # how parameters of generated options begin
 OF_GRAPHS = ("model", "dataset", "folder", "resume", "threads", "device", "json")  # of models of whole graphs
-
-Encoder = Annotated[
-    Path | None,
-    typer.Option(
-        help="A run of links whose model is used as it is; only a head is trained for the node task.",
-        rich_help_panel=_NODES,
-    ),
-]
-Counts = Annotated[
-    bool,
-    typer.Option(
-        help="Whether labels of events are read from plain counts and recencies, too.",
-        rich_help_panel=_NODES,
-    ),
-]
-PresetOption = Annotated[
-    str,
-    typer.Option(
-        "--preset",
-        help="How it is trained where nothing else is said: usual, the best we know for the model; paper, "
-        "the setting of the KEAT paper; tgb, that of TGB's examples.",
-        rich_help_panel=_FIT,
-    ),
-]
-Threads = Annotated[
-    int | None, typer.Option(callback=at_least(1, 1024), help="CPU threads.", rich_help_panel=_FIT)
-]
-Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …", rich_help_panel=_FIT)]
-SET = inspect.Parameter(
+SET = keyword_parameter(
     "set",
-    inspect.Parameter.KEYWORD_ONLY,
-    default=None,
-    annotation=Annotated[
+    Annotated[
         list[str] | None,
         typer.Option(
             "--set",
@@ -72,7 +51,74 @@ SET = inspect.Parameter(
             rich_help_panel=_MODEL,
         ),
     ],
+    None,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How a model is trained and asked, apart from the settings that are generated."""
+
+    preset: Annotated[
+        str,
+        typer.Option(
+            help="How it is trained where nothing else is said: usual, the best we know for the model; "
+            "paper, the setting of the KEAT paper; tgb, that of TGB's examples.",
+            rich_help_panel=_FIT,
+        ),
+    ] = "usual"
+    task: TaskOption = None
+    encoder: Annotated[
+        Path | None,
+        typer.Option(
+            help="A run of links whose model is used as it is; only a head is trained for the node task.",
+            rich_help_panel=NODE_TASKS,
+        ),
+    ] = None
+    counts: Annotated[
+        bool,
+        typer.Option(
+            help="Whether labels of events are read from plain counts and recencies, too.",
+            rich_help_panel=NODE_TASKS,
+        ),
+    ] = True
+    eval_sample: EvalSample = None
+
+    def choice(self, asked: TaskSpec, **others: Any) -> Choice:
+        """All that was chosen. ``others`` are what the command takes besides."""
+        from keat.runs.spec import Choice
+
+        return Choice(
+            task=replace(asked, kind=self.task, sample=self.eval_sample),  # type: ignore[arg-type]
+            preset=self.preset,  # type: ignore[arg-type]
+            encoder=None if self.encoder is None else str(self.encoder),
+            counts=self.counts,
+            **others,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What it is trained on."""
+
+    threads: Annotated[
+        int | None, typer.Option(callback=at_least(1, 1024), help="CPU threads.", rich_help_panel=_FIT)
+    ] = None
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …", rich_help_panel=_FIT)] = "cpu"
+
+    def use(self) -> None:
+        """A device that cannot be used is refused before anything is written, not by torch in the middle."""
+        import torch
+
+        if self.threads is not None:
+            torch.set_num_threads(self.threads)
+        try:
+            torch.empty(1, device=self.device)
+        except (RuntimeError, AssertionError) as error:  # a torch without CUDA asserts
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise InputError(
+                f"The device '{self.device}' cannot be used here ({reason}); try --device cpu."
+            ) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +173,7 @@ def takes_settings(command: Callable[..., None]) -> Callable[..., None]:
 
     signature = inspect.signature(command, eval_str=True)
     own = [each for each in signature.parameters.values() if each.name not in ("settings", "fitting")]
-    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    context = keyword_parameter("context", typer.Context, inspect.Parameter.empty)
     return with_parameters(settled_command, [*own, context])
 
 

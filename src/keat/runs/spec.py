@@ -21,7 +21,7 @@ from keat.models.gearsage import GEARSageConfig
 from keat.models.registry import TRAINED, ModelConfig
 from keat.runs.presets import Preset, usual_fit
 from keat.tasks.label_source import LabelSource
-from keat.tasks.task_spec import TaskSpec
+from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.fit import FitConfig
 
 Progress = Callable[[int, int | None], None]  # (bytes done, bytes in all)
@@ -129,21 +129,27 @@ def configuration(name: str, **changes: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What may be said in one breath when a model is trained, by what it is about."""
+class Choice:
+    """What somebody chose who has a model trained. What they did not choose is the best we know for it."""
 
-    reading: Reading
-    labels: LabelSource
-    task: Mapping[str, Any]
-    fitting: Mapping[str, Any]
-    settings: Mapping[str, Any]
+    reading: Reading = field(default_factory=Reading)
+    labels: LabelSource = field(default_factory=LabelSource)
+    task: TaskSpec = field(default_factory=TaskSpec)
+    held_out: tuple[float, float] = HELD_OUT
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the model
+    fitting: Mapping[str, Any] = field(default_factory=dict)
+    preset: Preset = "usual"
+    encoder: str | None = None
+    counts: bool = True
 
     @classmethod
-    def of(cls, model: str, options: Mapping[str, Any]) -> Self:
+    def of(cls, model: str, kind: Kind | None, options: Mapping[str, Any], **others: Any) -> Self:
+        """From options said in one breath: each belongs to the reading, the labels, the task, the fitting or
+        the model, by its name alone. ``others`` are further fields."""
         if model not in TRAINED:
             raise unknown_name("trainable model", model, TRAINED)
-        kinds = (Reading, LabelSource, TaskSpec, FitConfig, type(TRAINED[model].config))
-        known = [{setting.name for setting in fields(kind)} for kind in kinds]
+        parts = (Reading, LabelSource, TaskSpec, FitConfig, type(TRAINED[model].config))
+        known = [{setting.name for setting in fields(part)} for part in parts]
         known[0].discard("weight")  # labels say that
         known[2] -= {"kind", "seed", "number", "negatives"}
         for name in options:
@@ -152,4 +158,11 @@ class Options:
         of_reading, of_labels, of_task, of_fitting, of_model = (
             {name: value for name, value in options.items() if name in names} for names in known
         )
-        return cls(Reading.of(**of_reading), LabelSource(**of_labels), of_task, of_fitting, of_model)
+        return cls(
+            reading=Reading.of(**of_reading),
+            labels=LabelSource(**of_labels),
+            task=TaskSpec(kind=kind, **of_task),
+            settings=of_model,
+            fitting=of_fitting,
+            **others,
+        )
