@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keat.calibration.collectors import Calibration
-from keat.calibration.keeping import read_calibration
+from keat.calibration.calibrations import Calibration, read_calibration
 from keat.calibration.probability import Isotonic, Platt, fit_isotonic
 from keat.calibration.temperature import Temperature
 from keat.errors import InputError

@@ -1,13 +1,12 @@
 """Collects what calibration needs while a task is played, so that nothing is asked twice.
 
-During validation a fitter sees the scores of every question and can then be asked for the calibration; during
-test a judge sees them and says how reliable what it makes of them is. Neither changes a score, and a fitter
-never sees the test split: it belongs to the task it was made for.
+During validation a fitter sees the scores of every question and then gives the calibration that fits them.
+During test a judge sees the scores and then says how reliable the calibrated ones are. Neither changes a
+score, and a fitter never sees the test split: it belongs to the task it was made for.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ import torch
 from scipy.special import expit
 
 from keat.calibration.calibration_error import Reliability, Sums
+from keat.calibration.calibrations import Calibration
 from keat.calibration.probability import Isotonic, Platt, fit_probability
 from keat.calibration.temperature import Contest, Temperature, fit_temperature, plain
 from keat.tasks.candidates import OwnCandidates
@@ -26,8 +26,8 @@ from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.script import Question, Task
 
-Calibration = Temperature | Platt | Isotonic
 Floats = npt.NDArray[np.float64]
+Labelled = LinkClassification | NodeLabel | GraphLabel  # tasks whose targets are true or false
 SCORES_KEPT = 1 << 23  # of validation, for the temperature: 32 MiB
 
 
@@ -49,45 +49,7 @@ class Judgement:
         return {"kind": self.calibration.kind, "ece": errors}
 
 
-class Fitter(ABC):
-    """Sees validation; `fit` when it is over. None where it taught nothing."""
-
-    @abstractmethod
-    def collect(self, ask: Question, scores: Sequence[torch.Tensor]) -> None: ...
-
-    @abstractmethod
-    def fit(self) -> Calibration | None: ...
-
-
-class Judge(ABC):
-    """Sees a split it was not fitted to; `judgement` when it is over."""
-
-    @abstractmethod
-    def collect(self, ask: Question, scores: Sequence[torch.Tensor]) -> None: ...
-
-    @abstractmethod
-    def judgement(self) -> Judgement: ...
-
-
-def fitter_of(task: Task) -> Fitter | None:
-    """None where scores are read in another way: a node's next period is divided by its softmax."""
-    if isinstance(task, LinkRanking):
-        return ShareFitter(task)
-    return ProbabilityFitter(task) if isinstance(task, LinkClassification | NodeLabel | GraphLabel) else None
-
-
-def judge_of(task: Task, calibration: Calibration | None) -> Judge | None:
-    """None where there is no calibration, or it is of another kind of task."""
-    if isinstance(task, LinkRanking) and isinstance(calibration, Temperature):
-        return ShareJudge(task, calibration)
-    if isinstance(task, LinkClassification | NodeLabel | GraphLabel) and isinstance(
-        calibration, Platt | Isotonic
-    ):
-        return ProbabilityJudge(task, calibration)
-    return None
-
-
-class ShareFitter(Fitter):
+class ShareFitter:
     """Keeps the logits of as many questions as there is room for, evenly spread over the split."""
 
     def __init__(self, task: LinkRanking) -> None:
@@ -107,7 +69,7 @@ class ShareFitter(Fitter):
         return fit_temperature(self.contests, sampled=isinstance(self.task.candidates, OwnCandidates))
 
 
-class ShareJudge(Judge):
+class ShareJudge:
     """Of the best candidate of each question, and of all candidates."""
 
     def __init__(self, task: LinkRanking, calibration: Temperature) -> None:
@@ -136,10 +98,10 @@ class ShareJudge(Judge):
         return Judgement(self.calibration, before, after)
 
 
-class ProbabilityFitter(Fitter):
+class ProbabilityFitter:
     """Keeps the logit of every target, and whether it is true."""
 
-    def __init__(self, task: LinkClassification | NodeLabel | GraphLabel) -> None:
+    def __init__(self, task: Labelled) -> None:
         self.task = task
         self.logits: list[Floats] = []
         self.truth: list[npt.NDArray[np.bool_]] = []
@@ -155,12 +117,10 @@ class ProbabilityFitter(Fitter):
         return fit_probability(logits[fine], truth[fine]) if fine.any() else None
 
 
-class ProbabilityJudge(Judge):
+class ProbabilityJudge:
     """Of the probability of every target."""
 
-    def __init__(
-        self, task: LinkClassification | NodeLabel | GraphLabel, calibration: Platt | Isotonic
-    ) -> None:
+    def __init__(self, task: Labelled, calibration: Platt | Isotonic) -> None:
         self.task, self.calibration = task, calibration
         forecasts = len(task) * (2 if isinstance(task, LinkClassification) else 1)
         self.sums = Sums(forecasts), Sums(forecasts)
@@ -185,10 +145,30 @@ def contest(task: LinkRanking, ask: Question, scores: Sequence[torch.Tensor]) ->
 
 
 def labelled(
-    task: LinkClassification | NodeLabel | GraphLabel, ask: Question, scores: Sequence[torch.Tensor]
+    task: Labelled, ask: Question, scores: Sequence[torch.Tensor]
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """Logits and which of them are true: of events with a label, or of pairs, each beside a false one."""
     logits = torch.cat(list(scores), dim=1).double().cpu().numpy().ravel()
     if not isinstance(task, LinkClassification):
         return logits, task.truth[ask.rows]
     return logits, np.tile([True, False], len(logits) // 2)
+
+
+Fitter = ShareFitter | ProbabilityFitter  # sees validation; its `fit` is None where that taught nothing
+Judge = ShareJudge | ProbabilityJudge  # sees a split it was not fitted to
+
+
+def fitter_of(task: Task) -> Fitter | None:
+    """None where scores are read in another way: a node's next period is divided by its softmax."""
+    if isinstance(task, LinkRanking):
+        return ShareFitter(task)
+    return ProbabilityFitter(task) if isinstance(task, Labelled) else None
+
+
+def judge_of(task: Task, calibration: Calibration | None) -> Judge | None:
+    """None where there is no calibration, or it is of another kind of task."""
+    if isinstance(task, LinkRanking) and isinstance(calibration, Temperature):
+        return ShareJudge(task, calibration)
+    if isinstance(task, Labelled) and isinstance(calibration, Platt | Isotonic):
+        return ProbabilityJudge(task, calibration)
+    return None

@@ -138,7 +138,7 @@ def _shift(asker: Asker, older: str | None) -> int:
 def _write_and_show(
     found: Sequence[Scored | EventExplanation], again: Sequence[Replayed], folder: Path, *, json: bool
 ) -> None:
-    """A page and a picture of each explanation, and what it says. ``again`` is what a replay of each found."""
+    """Writes a page and a picture of each, and prints it; ``again`` is what a replay of each found."""
     from keat.explain import EventExplanation
 
     files = [_write(explanation, folder, number) for number, explanation in enumerate(found, start=1)]

@@ -50,14 +50,14 @@ def _checked(column: Column) -> Column:
     column.require_values(FILL)
     if is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type):
         return column
-    column = column.plain()
+    column = column.decoded()
+    if is_text(column.type):
+        return column
     if pa.types.is_floating(column.type):
         values = to_numpy(column.data)
         broken = values != np.floor(values)
         row = int(np.argmax(broken))  # the first that is no whole number, or the first of all
         raise column.error(f"{values[row]} is a {column.type}", do=DO, row=row)
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        return column.from_bytes()
     if not pa.types.is_integer(column.type):
         raise column.error(f"the values are {column.type}", do=DO)
     if pa.types.is_uint64(column.type):

@@ -6,7 +6,8 @@ Rows are always counted as *data rows*: the first event is data row 1, a header 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from keat.errors import InputError, Notice
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
+    """Values with the names that an error gives them."""
+
     where: str  # the file or frame, as the user calls it
     name: str
     data: pa.ChunkedArray
@@ -29,6 +32,10 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.data)
+
+    def holding(self, data: pa.ChunkedArray) -> Column:
+        """The same column with other data."""
+        return replace(self, data=data)
 
     def error(self, problem: str, *, do: str, row: int | None = None) -> InputError:
         """The one sentence: where, what is wrong, what to do. ``row`` counts from 0."""
@@ -47,18 +54,28 @@ class Column:
             row = pc.index(pc.is_null(self.data), True).as_py()
             raise self.error("the value is missing", do=do, row=row)
 
+    def refuse(self, bad: npt.NDArray[np.bool_], problem: Callable[[int], str], *, do: str) -> None:
+        """An error at the first row that is bad, if there is one; ``problem`` says what is wrong with it."""
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise self.error(problem(row), do=do, row=row)
+
     def plain(self) -> Column:
         """Without dictionary encoding (a pandas or polars category holds what its values hold)."""
         if not pa.types.is_dictionary(self.type):
             return self
         decoded = [chunk.dictionary.take(chunk.indices) for chunk in self.data.chunks]
-        return Column(self.where, self.name, pa.chunked_array(decoded, self.type.value_type))
+        return self.holding(pa.chunked_array(decoded, self.type.value_type))
+
+    def decoded(self) -> Column:
+        """The same, and bytes as the text they are in UTF-8."""
+        plain = self.plain()
+        return plain.from_bytes() if is_bytes(plain.type) else plain
 
     def from_bytes(self) -> Column:
-        """Bytes as the text they are in UTF-8."""
         kind = pa.string() if pa.types.is_binary(self.type) else pa.large_string()
         try:
-            return Column(self.where, self.name, self.data.cast(kind))
+            return self.holding(self.data.cast(kind))
         except pa.ArrowInvalid:
             row = self.first_not(kind)
             raise self.error("the text is not UTF-8", do="save the file in UTF-8", row=row) from None
@@ -67,7 +84,7 @@ class Column:
         """As another type; the error at the first row that does not fit may show its ``{value}``."""
         if (row := self.first_not(target)) is not None:
             raise self.error(problem.format(value=self.data[row].cast(pa.string())), do=do, row=row)
-        return Column(self.where, self.name, self.data.cast(target))
+        return self.holding(self.data.cast(target))
 
     def first_not(self, target: pa.DataType) -> int | None:
         """The first row that Arrow cannot cast to ``target``; None if it can cast them all.
@@ -88,6 +105,10 @@ class Column:
 
 def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def is_bytes(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
 
 
 def to_numpy(data: pa.ChunkedArray, dtype: npt.DTypeLike | None = None) -> npt.NDArray[Any]:

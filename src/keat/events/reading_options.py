@@ -14,9 +14,8 @@ from keat.disk import expanded, look_at
 from keat.errors import InputError
 from keat.events.csv_ids import typed_ids
 from keat.events.dense_ids import dense_ids
-from keat.events.encoding_streams import encode_stream, learn_encoding
 from keat.events.feature_columns import Matrix, RawColumn, map_features, read_features, read_labels
-from keat.events.feature_encoding import FeatureEncoding
+from keat.events.feature_encoding import FeatureEncoding, encode_stream, learn_encoding
 from keat.events.file_column import Column
 from keat.events.files import Source, open_file, open_frame, sign_of
 from keat.events.node_table import read_node_table
@@ -114,31 +113,22 @@ class Reading:
 
     def read_rows(self, source: Any) -> EventStream:
         """The same with the rows in the order they were given, for questions about them."""
-        if isinstance(source, str | Path):
-            opened = open_file(expanded(source), self.delimiter, header=self.header)
-        else:
-            opened = open_frame(source)
-            opened = opened if self.header else opened.numbered()
+        opened = self._opened(source)
         stream, raw = self._unencoded(opened, None)
-        return (
-            stream if self.encoding is None else encode_stream(self.encoding, stream, raw, None, opened.where)
-        )
+        if self.encoding is None:
+            return stream
+        return encode_stream(self.encoding, stream, raw, None, opened.where)
 
     def learn(
         self, source: Any, *, name: str | None = None, held_out: tuple[float, float] = HELD_OUT
     ) -> tuple[Self, EventStream]:
         """The stream, and this reading with the encoding that later files are to be read with. Where there is
         none yet, it is learned from the training split of what is read."""
-        if isinstance(source, str | Path):
-            if source == "":
-                raise InputError("The path of the events is empty; give a file or a folder.")
-            path = expanded(source)
-            if look_at(path) == "folder":
-                return self, self._saved(path, name)
-            opened = open_file(path, self.delimiter, header=self.header)
-        else:
-            opened = open_frame(source)
-            opened = opened if self.header else opened.numbered()
+        if isinstance(source, str) and not source:
+            raise InputError("The path of the events is empty; give a file or a folder.")
+        if isinstance(source, str | Path) and look_at(expanded(source)) == "folder":
+            return self, self._saved(expanded(source), name)
+        opened = self._opened(source)
         unsorted, raw = self._unencoded(opened, name)
         stream = unsorted.in_time_order()
         nodes = None
@@ -158,6 +148,12 @@ class Reading:
     def position(self, column: str) -> int:
         """Where the numbers of a column begin among the features of an event that was read."""
         return 0 if self.encoding is None else self.encoding.position(column)
+
+    def _opened(self, source: Any) -> Source:
+        if isinstance(source, str | Path):
+            return open_file(expanded(source), self.delimiter, header=self.header)
+        frame = open_frame(source)
+        return frame if self.header else frame.numbered()
 
     def _saved(self, folder: Path, name: str | None) -> EventStream:
         require_saved(folder)

@@ -69,16 +69,13 @@ class EventStream:
         labels = self.node_labels
         if labels is not None:
             labels = labels.up_to(int(self.t[stop - 1])) if stop > start else labels[:0]
-        return replace(
-            self,
-            src=self.src[start:stop],
-            dst=self.dst[start:stop],
-            t=self.t[start:stop],
-            features=self.features[start:stop],
-            labels=None if self.labels is None else self.labels[start:stop],
-            node_labels=labels,
-            offset=self.offset + start,
-        )
+        return self._with_rows(slice(start, stop), node_labels=labels, offset=self.offset + start)
+
+    def _with_rows(self, rows: slice | npt.NDArray[np.intp], **changes: Any) -> EventStream:
+        """Some of the events, or all in another order."""
+        every = {column: getattr(self, column) for column in ("src", "dst", "t", "features", "labels")}
+        chosen = {column: array[rows] for column, array in every.items() if array is not None}
+        return replace(self, **chosen, **changes)
 
     def blocks(self, size: int) -> Iterator[EventStream]:
         """Consecutive slices of ``size`` events; the last may be short."""
@@ -168,15 +165,7 @@ class EventStream:
             Notice,
             stacklevel=3,
         )
-        order = np.argsort(self.t, kind="stable")
-        return replace(
-            self,
-            src=self.src[order],
-            dst=self.dst[order],
-            t=self.t[order],
-            features=self.features[order],
-            labels=None if self.labels is None else self.labels[order],
-        )
+        return self._with_rows(np.argsort(self.t, kind="stable"))
 
     def save(self, folder: str | Path) -> None:
         """Write the columns as .npy files that `open` maps into memory; all of them or nothing."""

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keat.calibration.collectors import Calibration
+from keat.calibration.calibrations import Calibration
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
@@ -24,7 +24,7 @@ from keat.runs.present import Late, Observed, Present
 from keat.runs.run_file import RunFile, read_ids, read_run_file
 from keat.runs.run_model import Data, TrainedModel, open_model, task_of
 from keat.runs.seen import Seen
-from keat.runs.seen_files import Kept, kept_number, read_kept, write_kept
+from keat.runs.seen_files import SeenVersion, read_seen_version, seen_number, write_seen_version
 from keat.runs.spec import RunSpec
 from keat.runs.written_times import spoken
 from keat.training.fit import EpochReport
@@ -248,17 +248,17 @@ class Run:
 
     def save(self) -> None:
         """Keep what the run has seen in its folder, whole or not at all."""
-        present = self.present
-        kept = Kept(self._number + 1, self.best.epoch, present.seen, present.names, present.tensors())
-        write_kept(self.folder, kept)
-        self._number += 1
+        now, number = self.present, self._number + 1
+        version = SeenVersion(number, self.best.epoch, now.seen, now.names, now.tensors())
+        write_seen_version(self.folder, version)
+        self._number = number
 
 
 def open_kept(folder: str | Path, device: str = "cpu") -> Run:
     """The run in a folder, as it was last saved."""
     folder = Path(folder)
     run = open_trained(folder, read_run_file(folder), device)
-    kept = None if run.spec.is_of_graph else read_kept(folder)
+    kept = None if run.spec.is_of_graph else read_seen_version(folder)
     if kept is not None and kept.epoch == run.best.epoch:  # else it was trained on since: other parameters
         with checking(folder, "best"):
             run.present.restore(kept.names, kept.seen, kept.tensors)
@@ -272,7 +272,7 @@ def open_trained(folder: Path, file: RunFile, device: str = "cpu") -> Run:
     model = open_model(folder, file, device)
     assert isinstance(model, LearnedLinkModel | NodeHead)
     present = Present(model, file.facts.unit, NodeNames.of(read_ids(folder, file.facts.num_nodes)))
-    return Run(folder, file, best_epoch(folder), present, kept_number(folder), device)
+    return Run(folder, file, best_epoch(folder), present, seen_number(folder), device)
 
 
 def has_seen_all(run: Run, data: Dataset) -> None:

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from keat.calibration.collectors import Calibration, Judgement, judge_of
-from keat.calibration.temperature import Temperature
+from keat.calibration.calibrations import Calibration, probabilities
+from keat.calibration.collectors import Judgement, judge_of
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.labelled_graph import open_labelled_graph
 from keat.datasets.loading import Dataset
@@ -102,14 +102,14 @@ def evaluate_run(
             f"{folder} was trained on {facts.feature_dim} features an event; {data.stream.name} has "
             f"{data.stream.feature_dim}."
         )
-    model = reading(model, data)
+    model = with_graph(model, data)
     known = split == "test" and facts.data.fingerprint == facts_of(data).fingerprint
     play = continue_evaluation if known else evaluate
     return play(model, task, refresh=refresh, progress=progress, collector=collector)
 
 
-def reading(model: TrainedModel, data: Data) -> TrainedModel:
-    """A model of a whole graph reads the graph it is asked about."""
+def with_graph(model: TrainedModel, data: Data) -> TrainedModel:
+    """The same model; one of whole graphs has read the graph it is asked about."""
     if isinstance(model, GEARSage):
         if not isinstance(data, DGraphFin):
             raise InputError(
@@ -178,13 +178,14 @@ def most_suspect(
         data = file.spec.source.open_graph()
     else:
         data = graph if isinstance(graph, DGraphFin) else open_labelled_graph(graph)
-    model = reading(open_model(folder, file), data)
+    model = with_graph(open_model(folder, file), data)
     nodes = data.test.astype(np.int32)
     with torch.no_grad():
         scores = model.score(NodeQueries(nodes, np.zeros(len(nodes), dtype=np.int64)))[:, 0].cpu()  # type: ignore[arg-type]
     best = scores.topk(min(top, len(nodes)))
     columns = {"node": nodes[best.indices.numpy()], "score": finite(best.values.double().numpy())}
-    if calibration is not None and not isinstance(calibration, Temperature):
-        columns["probability"] = calibration.probabilities(columns["score"])
-    told = f"Of {len(nodes):,} test nodes of {data.stream.name}, whose labels training was not told."
-    return Answer(pa.table(columns), told)
+    likely = probabilities(calibration, columns["score"])
+    if likely is not None:
+        columns["probability"] = likely
+    about = f"Of {len(nodes):,} test nodes of {data.stream.name}, whose labels training was not told."
+    return Answer(pa.table(columns), about)

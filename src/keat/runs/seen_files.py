@@ -14,11 +14,10 @@ import json
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
-from keat.disk import look_at, new_file, reading, write_text
+from keat.disk import look_at, new_file, reading, typed, write_text
 from keat.errors import InputError
 from keat.runs.epochs import OTHERWISE, damaged, load_tensors, write_tensors
 from keat.runs.node_names import NodeNames
@@ -29,10 +28,23 @@ SEEN = "seen.json"
 _NUMBERED = re.compile(r"(state-\d{5,}\.safetensors|names-\d{5,}\.parquet)")
 
 
+@dataclass(frozen=True, slots=True)
+class _Description:
+    """What ``seen.json`` holds: the number of this version, by the parameters of which epoch the state was
+    made, and which rows were seen."""
+
+    number: int
+    epoch: int
+    seen: Seen
+
+    def __post_init__(self) -> None:
+        if self.number < 1 or self.epoch < 1 or self.seen.rows == 0:
+            raise ValueError("a version has a number, an epoch and rows that were seen")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class Kept:
-    """What was seen, what is remembered of it, by the parameters of which epoch, and the number of this
-    version."""
+class SeenVersion:
+    """What was seen, and what is remembered of it."""
 
     number: int
     epoch: int
@@ -41,41 +53,42 @@ class Kept:
     tensors: dict[str, Tensor]
 
 
-def read_kept(folder: Path) -> Kept | None:
+def read_seen_version(folder: Path) -> SeenVersion | None:
     """What a run has seen since it was trained; None where nothing was kept."""
-    written = _read_seen(folder)
+    written = _read_description(folder)
     if written is None:
         return None
-    number, epoch, seen = written
+    number = written.number
     try:
         names = NodeNames.load(folder / f"names-{number:05}.parquet")
     except ValueError as error:
         raise damaged(folder, str(error)) from error
     state = folder / f"state-{number:05}.safetensors"
     try:
-        return Kept(number, epoch, seen, names, load_tensors(state))
+        return SeenVersion(number, written.epoch, written.seen, names, load_tensors(state))
     except FileNotFoundError:
         raise damaged(folder, f"{state.name} is missing") from None
 
 
-def kept_number(folder: Path) -> int:
+def seen_number(folder: Path) -> int:
     """Of the version that is there; 0 where nothing was kept."""
-    written = _read_seen(folder)
-    return 0 if written is None else written[0]
+    written = _read_description(folder)
+    return 0 if written is None else written.number
 
 
-def write_kept(folder: Path, kept: Kept) -> None:
+def write_seen_version(folder: Path, version: SeenVersion) -> None:
     """Replace version ``number - 1`` by this one. Another process may have been quicker, which is said."""
+    number = version.number
     lock = lock_run(folder)
     try:
-        if kept_number(folder) != kept.number - 1:
+        if seen_number(folder) != number - 1:
             raise InputError(f"{folder} has been updated by another process; open the run again.")
-        with new_file(folder / f"names-{kept.number:05}.parquet", OTHERWISE) as part:
-            kept.names.save(part)
-        write_tensors(folder / f"state-{kept.number:05}.safetensors", kept.tensors)
-        told = {"number": kept.number, "epoch": kept.epoch, "seen": asdict(kept.seen)}
-        write_text(folder / SEEN, json.dumps(told), OTHERWISE)
-        _remove_others(folder, kept.number)
+        with new_file(folder / f"names-{number:05}.parquet", OTHERWISE) as part:
+            version.names.save(part)
+        write_tensors(folder / f"state-{number:05}.safetensors", version.tensors)
+        written = _Description(number, version.epoch, version.seen)
+        write_text(folder / SEEN, json.dumps(asdict(written)), OTHERWISE)
+        _remove_others(folder, number)
     finally:
         lock.release()
 
@@ -88,36 +101,12 @@ def _remove_others(folder: Path, number: int) -> None:
             path.unlink(missing_ok=True)
 
 
-def _read_seen(folder: Path) -> tuple[int, int, Seen] | None:
+def _read_description(folder: Path) -> _Description | None:
     path = folder / SEEN
     if look_at(path) is None:
         return None
     try:
         with reading(path):
-            return _checked(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+            return typed(_Description, json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, RecursionError) as error:
         raise damaged(folder, f"{SEEN} is not sound ({error})") from error
-
-
-def _checked(written: Any) -> tuple[int, int, Seen]:
-    seen = Seen(
-        rows=_whole(written["seen"]["rows"]),
-        last_time=_whole(written["seen"]["last_time"]),
-        starts=tuple(_whole(start) for start in written["seen"]["starts"]),
-        sums=tuple(_pair(pair) for pair in written["seen"]["sums"]),
-        total=_pair(written["seen"]["total"]),
-    )
-    if len(seen.starts) != len(seen.sums):
-        raise ValueError("pieces without their sums")
-    return _whole(written["number"]), _whole(written["epoch"]), seen
-
-
-def _whole(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r} is no whole number")
-    return value
-
-
-def _pair(value: Any) -> tuple[int, int]:
-    first, second = value
-    return _whole(first), _whole(second)
