@@ -95,7 +95,7 @@ def test_info_of_a_log_of_ones_own(tmp_path: Path) -> None:
     assert facts["gaps"]["train"]["drift"] == 0
     assert set(facts["gaps"]["test"]) == {"count", "p10", "median", "p90", "drift"}
     shown = keat("data", "info", orders, *ORDERS).out
-    assert "2024-01-01 00:00 to 2024-01-01 06:39" in shown
+    assert "2024-01-01 00:00:00 to 2024-01-01 06:39:00, 6.65 h" in shown
     assert "280 / 60 / 60" in shown
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,20 +12,15 @@ import typer
 from keat.analysis.gaps import gap_summaries
 from keat.analysis.novelty import surprise
 from keat.cli.console import print_json, print_line, print_table, progress_bar
-from keat.cli.options import (
-    DatasetArgument,
-    Json,
-    open_dataset,
-    reads_events,
-)
+from keat.cli.options import DatasetArgument, Json, open_dataset, reads_events
 from keat.datasets.cache import open_dataset as open_named
 from keat.datasets.example import write_example
 from keat.datasets.folder import data_folder
 from keat.datasets.loading import SIMULATED, Dataset
 from keat.datasets.payments import FEATURES
 from keat.datasets.registry import DATASETS, dataset_info
-from keat.events import EventStream, Reading, humanize
-from keat.events.units import SECONDS_PER
+from keat.events import Reading, humanize
+from keat.events.written_times import spoken
 
 app = typer.Typer(no_args_is_help=True, help="List, inspect and download datasets.")
 
@@ -76,14 +70,8 @@ def get_command(
     with progress_bar(f"getting {name}", unit="bytes") as progress:
         stream = open_named(name, progress=progress)
     if json:
-        print_json(
-            {
-                "name": name,
-                "rows": len(stream),
-                "nodes": stream.num_nodes,
-                "folder": str(data_folder() / name),
-            }
-        )
+        sizes = {"rows": len(stream), "nodes": stream.num_nodes}
+        print_json({"name": name, **sizes, "folder": str(data_folder() / name)})
     else:
         print_line(f"{stream!r} is in {data_folder() / info.name}")
 
@@ -102,31 +90,26 @@ def info_command(
     if json:
         print_json(facts)
         return
-    stream = data.stream
+    unit = data.stream.unit
+    first, last = (spoken(facts[end], unit) for end in ("t_min", "t_max"))
+    ends = f"{facts['sources']:,} sources, {facts['destinations']:,} destinations"
     lines = [
         ["events", f"{facts['rows']:,}"],
-        [
-            "nodes",
-            f"{facts['nodes']:,} ({facts['sources']:,} sources, {facts['destinations']:,} destinations)",
-        ],
-        ["features", f"{facts['features']} an event"],
+        ["nodes", f"{facts['nodes']:,} ({ends})"],
+        ["features", f"{facts['features']} for each event"],
         ["labels", facts["labels"] or "none"],
-        ["time", f"{_moment(stream, 0)} to {_moment(stream, -1)}, {humanize(stream.span, stream.unit)}"],
+        ["time", f"{first} to {last}, {humanize(data.stream.span, unit)}"],
         ["distinct times", f"{facts['steps']:,}"],
         ["splits", " / ".join(f"{size:,}" for size in facts["splits"].values()) + " (train / val / test)"],
         ["new pairs in test", f"{100 * facts['surprise']:.1f} % of events are the first of their pair"],
-        [
-            "σ",
-            f"{_number(facts['sigma'])} {stream.unit} "
-            f"({humanize(facts['sigma'], stream.unit)}), from training",
-        ],
+        ["σ", f"{_number(facts['sigma'])} {unit} ({humanize(facts['sigma'], unit)}), from training"],
     ]
     print_table(data.name, ["what", "value"], lines, text_columns=2)
     gaps = [
         [
             name,
             f"{g['count']:,}",
-            *(humanize(g[q], stream.unit) for q in ("p10", "median", "p90")),
+            *(humanize(g[q], unit) for q in ("p10", "median", "p90")),
             f"{g['drift']:.2f}",
         ]
         for name, g in facts["gaps"].items()
@@ -164,18 +147,6 @@ def describe(data: Dataset) -> dict[str, Any]:
         "sigma": data.sigma(),
         "gaps": {name: g and dataclasses.asdict(g) for name, g in gap_summaries(data.splits).items()},
     }
-
-
-def _moment(stream: EventStream, row: int) -> str:
-    """A time as a date where it can be one."""
-    t = int(stream.t[row])
-    seconds = t * SECONDS_PER[stream.unit]
-    if stream.unit == "year" or seconds < 3e8:  # before 1980: a count from some start, not a date
-        return f"{t:,} {stream.unit}" if stream.unit != "year" else str(t)
-    try:
-        return datetime.fromtimestamp(seconds, tz=UTC).strftime("%Y-%m-%d %H:%M")
-    except (ValueError, OverflowError, OSError):  # beyond the calendar: the unit is probably another
-        return f"{t:,} {stream.unit}"
 
 
 def _number(value: float) -> str:

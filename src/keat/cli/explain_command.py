@@ -98,11 +98,11 @@ def explain_command(
 
     Writes a page (HTML, nothing else needed) and a picture of each explanation.
     """
+    from keat.events.written_times import parsed
     from keat.explain.asking_labels import LabelAsker  # brings torch: not for --help
     from keat.explain.replaying import replay as replay_history
     from keat.runs.run import open_kept
     from keat.runs.run_subject import asker_of, data_for
-    from keat.runs.written_times import parsed
 
     opened = open_kept(run)
     data = None

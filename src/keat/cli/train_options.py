@@ -21,7 +21,6 @@ from keat.cli.generated_options import (
     offered,
     options_of,
     read_settings,
-    union_of,
 )
 from keat.cli.options import (
     NODE_TASKS,
@@ -198,21 +197,20 @@ def model_among(words: Sequence[str]) -> str | None:
     return next((word for word in words if word in trainable()), None)
 
 
-def _options(model: str | None) -> tuple[Options, Options]:
+def _options(model: str | None) -> list[Options]:
     """Those of the model, and of the training. Those of others can be typed, too, to be refused."""
     graphs = [name for name, each in trainable().items() if not each.of_streams]
-    of_model = union_of({name: each.config for name, each in trainable().items()}, OF_MODEL, _MODEL, graphs)
-    of_fit = union_of({name: each.fit for name, each in trainable().items()}, OF_FIT, _FIT, graphs)
-    if model is None:
-        return of_model, of_fit
-    chosen, of_graph, of_nodes = trainable()[model], model in graphs, trainable()[model].fit_of_nodes
-    own = options_of(chosen.config, OF_MODEL, _MODEL, of_graph=of_graph)
-    own_fit = options_of(chosen.fit, OF_FIT, _FIT, of_nodes=of_nodes, of_graph=of_graph)
-    return _with_hidden(own, of_model), _with_hidden(own_fit, of_fit)
-
-
-def _with_hidden(own: Options, every: Options) -> Options:
-    return own | {name: hidden(option) for name, option in every.items() if name not in own}
+    made = []
+    for part, prefix, panel in (("config", OF_MODEL, _MODEL), ("fit", OF_FIT, _FIT)):
+        settings = {name: getattr(each, part) for name, each in trainable().items()}
+        every = options_of(settings, prefix, panel, of_graphs=graphs)
+        if model is None:
+            made.append(every)
+            continue
+        of_nodes = trainable()[model].fit_of_nodes if part == "fit" else None
+        own = options_of({model: settings[model]}, prefix, panel, of_graphs=graphs, of_nodes=of_nodes)
+        made.append(own | {name: hidden(option) for name, option in every.items() if name not in own})
+    return made
 
 
 def _takes(model: str, option: str) -> bool:

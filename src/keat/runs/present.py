@@ -20,11 +20,11 @@ from torch import Tensor
 from keat.errors import InputError, Notice
 from keat.events import EventStream, TimeUnit
 from keat.events.units import clock_of
+from keat.events.written_times import spoken
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import NodeHead
 from keat.runs.node_names import NodeNames
 from keat.runs.seen import Seen
-from keat.runs.written_times import spoken
 from keat.state.checking import parts_of
 from keat.tasks.script import TGB_BATCH, steps_by_time
 

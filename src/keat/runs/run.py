@@ -13,6 +13,7 @@ from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import EventStream, TimeUnit
+from keat.events.written_times import spoken
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import NodeHead
 from keat.runs.answer import Answer
@@ -26,7 +27,6 @@ from keat.runs.run_model import Data, TrainedModel, open_model, task_of
 from keat.runs.seen import Seen
 from keat.runs.seen_files import SeenVersion, read_seen_version, seen_number, write_seen_version
 from keat.runs.spec import RunSpec
-from keat.runs.written_times import spoken
 from keat.training.fit import EpochReport
 
 if TYPE_CHECKING:

@@ -101,8 +101,7 @@ class RunSpec:
     ) -> Self:
         """With what is given in place of the defaults of the model and of its training; ``data`` is what the
         dataset is called, which a preset may depend on."""
-        if model not in TRAINED:
-            raise unknown_name("trainable model", model, TRAINED)
+        require_trainable(model)
         task = task or TaskSpec(kind="link-ranking")
         if encoder is not None and not task.is_of_nodes:
             raise InputError("An encoder is for node tasks: node-label or node-property.")
@@ -117,10 +116,14 @@ class RunSpec:
         )
 
 
-def configuration(name: str, **changes: Any) -> Any:
-    """The configuration of a trainable model, with what was given in place of its defaults."""
+def require_trainable(name: str) -> None:
     if name not in TRAINED:
         raise unknown_name("trainable model", name, TRAINED)
+
+
+def configuration(name: str, **changes: Any) -> Any:
+    """The configuration of a trainable model, with what was given in place of its defaults."""
+    require_trainable(name)
     config = TRAINED[name].config
     for key in changes:
         if not hasattr(config, key):
@@ -146,8 +149,7 @@ class Choice:
     def of(cls, model: str, kind: Kind | None, options: Mapping[str, Any], **others: Any) -> Self:
         """From options said in one breath: each belongs to the reading, the labels, the task, the fitting or
         the model, by its name alone. ``others`` are further fields."""
-        if model not in TRAINED:
-            raise unknown_name("trainable model", model, TRAINED)
+        require_trainable(model)
         parts = (Reading, LabelSource, TaskSpec, FitConfig, type(TRAINED[model].config))
         known = [{setting.name for setting in fields(part)} for part in parts]
         known[0].discard("weight")  # labels say that

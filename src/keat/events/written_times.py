@@ -1,4 +1,4 @@
-"""Times as people write them: in and out of a run, whose own are whole numbers of a unit."""
+"""Times as people write them, for streams whose own are whole numbers of a unit: read, and written again."""
 
 from __future__ import annotations
 
@@ -12,13 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keat.errors import InputError
-from keat.events import TimeUnit
-from keat.events.units import LENGTHS
+from keat.events.units import LENGTHS, TimeUnit
 
 EXACT = 1 << 53  # up to here a float holds every whole number
 EARLIEST = 10**8  # seconds; a stream that is later than March 1973 counts from 1970
 LATEST = 253_402_300_800  # the year 10000, which Python's dates do not reach
-ARROW_UNITS = ("s", "ms", "us", "ns")
 
 
 def is_calendar(t: int, unit: TimeUnit) -> bool:
