@@ -91,7 +91,9 @@ def info_command(
         print_json(facts)
         return
     unit = data.stream.unit
-    first, last = (spoken(facts[end], unit) for end in ("t_min", "t_max"))
+    first, last = (
+        str(facts[end]) if unit == "year" else spoken(facts[end], unit) for end in ("t_min", "t_max")
+    )
     ends = f"{facts['sources']:,} sources, {facts['destinations']:,} destinations"
     lines = [
         ["events", f"{facts['rows']:,}"],
