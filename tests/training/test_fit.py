@@ -184,7 +184,7 @@ def test_other_features_are_refused(finished: Path) -> None:
     bare = Dataset(replace(plain, features=np.zeros((len(plain), 0), dtype=np.float32)))
     task = make_task(bare, "test")
     assert isinstance(task, LinkRanking)
-    with pytest.raises(InputError, match="features an event"):
+    with pytest.raises(InputError, match="features for each event"):
         evaluate_run(finished, bare, task, "test")
 
 

@@ -28,7 +28,7 @@ class RawColumn:
     """What a column of features is before it is encoded: numbers, or numbers that stand for values."""
 
     name: str
-    width: int  # numbers a row
+    width: int  # numbers in each row
     values: pa.Array | None = None  # of a categorical column: number k stands for value k
 
 
@@ -58,7 +58,7 @@ def read_features(
 
 
 def map_features(path: Path, num_events: int) -> Matrix:
-    """A ``.npy`` matrix with one row an event, left on disk where it is float32 already."""
+    """A ``.npy`` matrix with one row for each event, left on disk where it is float32 already."""
     if not is_file(path):
         raise InputError(f"The feature file {path} does not exist; check the path.")
     try:
@@ -70,11 +70,11 @@ def map_features(path: Path, num_events: int) -> Matrix:
     if stored.ndim != 2 or stored.dtype.kind not in "fiub":
         raise InputError(
             f"{path} holds {stored.dtype} of shape {stored.shape}; features are a matrix of numbers, "
-            "one row an event."
+            "one row for each event."
         )
     if len(stored) != num_events:
         raise InputError(
-            f"{path} has {len(stored)} rows but there are {num_events} events; write one row an event."
+            f"{path} has {len(stored)} rows but there are {num_events} events; write one row for each event."
         )
     with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is found below
         features = np.asarray(stored, dtype=np.float32)

@@ -134,8 +134,8 @@ def encode_columns(
     for column, there in zip(columns, raw, strict=True):
         if column.width != there.width:
             raise InputError(
-                f"{where}, column '{there.name}': it has {there.width} values a row where {column.width} are "
-                "known; give files of one layout."
+                f"{where}, column '{there.name}': it has {there.width} values in each row where "
+                f"{column.width} are known; give files of one layout."
             )
     if all(column.categories is None and not column.mean for column in columns):
         return matrix

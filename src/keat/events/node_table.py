@@ -1,4 +1,4 @@
-"""Features of nodes from a file of their own: one row a node, which it names, and numbers."""
+"""Features of nodes from a file of their own: one row for each node, which it names, and numbers."""
 
 from __future__ import annotations
 

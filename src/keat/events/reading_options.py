@@ -230,7 +230,7 @@ def read_events(source: Any, *, name: str | None = None, **options: Unpack[Readi
 
     - ``src``, ``dst``, ``time``: column names; without them the usual ones are looked for.
     - ``features``: one column or several, of numbers or of equally long lists of numbers, or the path
-      of an ``.npy`` matrix with one row an event, which stays on disk. None: no features.
+      of an ``.npy`` matrix with one row for each event, which stays on disk. None: no features.
     - ``categorical``: columns of text or whole numbers that are kinds and not amounts. Each of the first 64
       values of the training split becomes a feature that is 1 or 0; all others share one.
     - ``scale``: features that are numbers are standardized, by mean and deviation of the training split.
@@ -244,7 +244,7 @@ def read_events(source: Any, *, name: str | None = None, **options: Unpack[Readi
       comma or, in ``.tsv``, a tab.
     - ``header``: False if the first row is an event; columns are then called ``"1"``, ``"2"``, …, and the
       first three are source, destination and time.
-    - ``node_features``: a file of any of these kinds with a row a node, which its first column (or one
+    - ``node_features``: a file of any of these kinds with a row for each node, which its first column (or one
       called node, node_id or id) names; other columns are numbers. Nodes without a row get zeros.
     - ``weight``: the feature that says how much an event counts; it is never scaled.
 

@@ -1,4 +1,4 @@
-"""The columnar folder of a saved stream: one ``.npy`` file a column, mapped into memory when opened.
+"""The columnar folder of a saved stream: one ``.npy`` file for each column, mapped into memory when opened.
 
 A folder is there as a whole or not at all. What is opened is checked first, in one pass over the columns: it
 may come from anywhere.

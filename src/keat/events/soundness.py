@@ -93,9 +93,10 @@ def wrong_columns(columns: Mapping[str, npt.NDArray[Any]], num_nodes: int, ids: 
 
 
 def wrong_event_labels(labels: npt.NDArray[Any]) -> str | None:
-    """Labels of events are finite numbers, one an event."""
+    """Labels of events are finite numbers, one for each event."""
     if labels.ndim != 1 or labels.dtype.kind not in "biuf":
-        return f"labels holds {labels.dtype} in {labels.ndim} dimensions, where one number an event belongs"
+        found = f"labels holds {labels.dtype} in {labels.ndim} dimensions"
+        return f"{found}, where one number for each event belongs"
     if labels.dtype.kind == "f" and (bad := first_not_finite(labels[:, None])) is not None:
         return f"labels is {labels[bad[0]]} at row {bad[0] + 1}"
     return None

@@ -37,7 +37,7 @@ class EventStream:
     num_nodes: int
     ids: IdMap
     unit: TimeUnit = "s"
-    labels: npt.NDArray[Any] | None = None  # (N,), one label an event
+    labels: npt.NDArray[Any] | None = None  # (N,), one label for each event
     node_features: npt.NDArray[np.float32] | None = None  # (num_nodes, d_n)
     node_labels: NodeLabels | None = None
     name: str = "events"
@@ -46,9 +46,9 @@ class EventStream:
     def __post_init__(self) -> None:
         n = len(self.t)
         if not (len(self.src) == len(self.dst) == len(self.features) == n):
-            raise ValueError("src, dst, t and features must have one row an event")
+            raise ValueError("src, dst, t and features must have one row for each event")
         if self.labels is not None and len(self.labels) != n:
-            raise ValueError("labels must have one row an event")
+            raise ValueError("labels must have one row for each event")
         for column in ("src", "dst", "t", "features", "labels", "node_features"):
             if (array := getattr(self, column)) is not None:
                 object.__setattr__(self, column, read_only(array))
@@ -224,7 +224,7 @@ def _counts(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[np.int
 def _vector(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1:
-        raise InputError(f"'{column}' of {name} must have one value an event, not shape {array.shape}.")
+        raise InputError(f"'{column}' of {name} must have one value for each event, not shape {array.shape}.")
     return array
 
 

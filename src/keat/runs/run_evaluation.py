@@ -97,11 +97,7 @@ def evaluate_run(
     validation; anything else is replayed from the first event."""
     file = whole_run_file(folder) if file is None else file
     facts, model = file.facts, open_model(folder, file, device)
-    if facts.feature_dim != data.stream.feature_dim:
-        raise InputError(
-            f"{folder} was trained on {facts.feature_dim} features an event; {data.stream.name} has "
-            f"{data.stream.feature_dim}."
-        )
+    facts.require_features(data.stream.name, data.stream.feature_dim)
     model = with_graph(model, data)
     known = split == "test" and facts.data.fingerprint == facts_of(data).fingerprint
     play = continue_evaluation if known else evaluate

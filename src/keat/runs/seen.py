@@ -95,7 +95,7 @@ def _sums(events: EventStream) -> Words:
 
 
 def _numbers(events: EventStream) -> Words:
-    """Two numbers a row, (n, 2)."""
+    """Two numbers for each row, (n, 2)."""
     row = np.zeros(len(events), dtype=np.uint64)
     columns: list[npt.NDArray[Any]] = [events.src, events.dst, events.t]
     if events.feature_dim:
