@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keat.calibration.calibrations import Calibration, read_calibration
+from keat.calibration.calibrations import Calibration, about, probabilities, read_calibration
 from keat.calibration.probability import Isotonic, Platt, fit_isotonic
 from keat.calibration.temperature import Temperature
 from keat.errors import InputError
@@ -89,3 +89,16 @@ def test_only_the_best_epoch_counts(tmp_path: Path) -> None:
     write(3)
     with pytest.raises(InputError, match=r"damaged: line 2 of metrics\.jsonl has no sound 'calib"):
         read_history(tmp_path)
+
+
+def test_shares_are_no_probabilities() -> None:
+    scores = np.array([-1.0, 0.5])
+    shares, platt, isotonic = MADE[0], MADE[1], MADE[2]
+    assert probabilities(None, scores) is probabilities(shares, scores) is None
+    assert probabilities(platt, np.array([0.0])) == pytest.approx(1 / (1 + np.exp(7.3)))
+    assert probabilities(isotonic, scores) == pytest.approx([0.1, 0.9])
+
+
+def test_what_is_said_of_each() -> None:
+    assert "1,000 of them at a time" in about(MADE[0])
+    assert about(MADE[1]) == about(MADE[2]) != about(None)

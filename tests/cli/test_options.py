@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pytest
+import typer
 from command import assert_fails, keat
+from typer.testing import CliRunner
 
+from keat.cli.options import reads_events, takes
 from keat.events import Reading
 from keat.models.graphmixer import GraphMixerConfig
 from keat.models.tgat import TGATConfig
@@ -132,3 +136,44 @@ def test_models_are_as_wide_as_the_features_of_nodes(model: str, tmp_path: Path)
     )
     assert said == "node_dim is 3, but nodes of visits have 2 features; leave it out."
     assert not (tmp_path / "x").exists()
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two options that belong together."""
+
+    first: Annotated[int, typer.Option(help="A number.")] = 1
+    second: Annotated[str | None, typer.Option(callback=lambda word: word and word.upper())] = None
+
+    def __post_init__(self) -> None:
+        if self.first < 0:
+            raise typer.BadParameter("not below 0")
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ([], ("x", Pair(), Reading(), False)),
+        (["--second", "b", "--last"], ("x", Pair(1, "B"), Reading(), True)),
+        (
+            ["--first", "3", "--features", "a,b", "--no-header"],
+            ("x", Pair(3), Reading(features=("a", "b"), header=False), False),
+        ),
+    ],
+)
+def test_options_that_belong_together_are_one_value(words: list[str], found: object) -> None:
+    asked: list[object] = []
+
+    @reads_events()
+    @takes(Pair, "pair")
+    def command(name: str, *, pair: Pair, reading: Reading, last: bool = False) -> None:
+        asked.append((name, pair, reading, last))
+
+    app = typer.Typer(add_completion=False)
+    app.command()(command)
+    ran = CliRunner().invoke(app, ["x", *words])
+    assert ran.exit_code == 0, ran.output
+    assert asked == [found]
+    refused = CliRunner().invoke(app, ["x", "--first", "-1"])
+    assert (refused.exit_code, len(asked)) == (2, 1)
+    assert "not below 0" in refused.output
