@@ -32,11 +32,10 @@ def at_least(lowest: int, most: int = LARGEST) -> Callable[[int | None], int | N
     """Check of a number. (Typer's own ``min`` widens the help by a column that nobody needs.)"""
 
     def check(value: int | None) -> int | None:
-        if value is not None and value < lowest:
-            raise typer.BadParameter(f"it must be at least {lowest}, not {value}.")
-        if value is not None and value > most:
-            raise typer.BadParameter(f"it must be at most {most}, not {value}.")
-        return value
+        if value is None or lowest <= value <= most:
+            return value
+        bound = f"at least {lowest}" if value < lowest else f"at most {most}"
+        raise typer.BadParameter(f"it must be {bound}, not {value}.")
 
     return check
 

@@ -106,8 +106,7 @@ def _encode_sparse(columns: list[npt.NDArray[np.integer]]) -> tuple[list[Ids], p
     labels = encoded.chunk(0).dictionary.cast(pa.int64())
     order = np.argsort(labels.to_numpy())
     labels = labels.take(pa.array(order))
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank = _ranks(order)
     return [rank[chunk.indices.to_numpy()] for chunk in encoded.chunks], labels, len(labels)
 
 
@@ -130,8 +129,7 @@ def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:
     ]
     np.minimum.at(first, joined.indices.to_numpy(), np.concatenate(seen))
     order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank = _ranks(order)
     labels = joined.dictionary.take(pa.array(order))
 
     if (blank := pc.index(labels, "").as_py()) >= 0:
@@ -170,6 +168,13 @@ def _hash(piece: pa.ChunkedArray) -> tuple[Ids, pa.Array]:
     encoded = piece.dictionary_encode()
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
     return codes, encoded.chunk(0).dictionary.cast(pa.large_string())
+
+
+def _ranks(order: npt.NDArray[np.intp]) -> Ids:
+    """The place of each in an order."""
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    return ranks
 
 
 def _first_rows(codes: Ids) -> npt.NDArray[np.int64]:

@@ -25,7 +25,7 @@ from keat.runs.present import Late, Observed, Present
 from keat.runs.run_file import RunFile, read_ids, read_run_file
 from keat.runs.run_model import Data, TrainedModel, open_model, task_of
 from keat.runs.seen import Seen
-from keat.runs.seen_files import SeenVersion, read_seen_version, seen_number, write_seen_version
+from keat.runs.seen_files import Version, read_remembered, read_version, write_version
 from keat.runs.spec import RunSpec
 from keat.training.fit import EpochReport
 
@@ -248,20 +248,21 @@ class Run:
 
     def save(self) -> None:
         """Keep what the run has seen in its folder, whole or not at all."""
-        now, number = self.present, self._number + 1
-        version = SeenVersion(number, self.best.epoch, now.seen, now.names, now.tensors())
-        write_seen_version(self.folder, version)
-        self._number = number
+        now = self.present
+        version = Version(self._number + 1, self.best.epoch, now.seen)
+        write_version(self.folder, version, now.names, now.tensors())
+        self._number = version.number
 
 
 def open_kept(folder: str | Path, device: str = "cpu") -> Run:
     """The run in a folder, as it was last saved."""
     folder = Path(folder)
     run = open_trained(folder, read_run_file(folder), device)
-    kept = None if run.spec.is_of_graph else read_seen_version(folder)
-    if kept is not None and kept.epoch == run.best.epoch:  # else it was trained on since: other parameters
+    version = None if run.spec.is_of_graph else read_version(folder)
+    if version is not None and version.epoch == run.best.epoch:  # else it was trained on since
+        names, tensors = read_remembered(folder, version)
         with checking(folder, "best"):
-            run.present.restore(kept.names, kept.seen, kept.tensors)
+            run.present.restore(names, version.seen, tensors)
     return run
 
 
@@ -272,7 +273,9 @@ def open_trained(folder: Path, file: RunFile, device: str = "cpu") -> Run:
     model = open_model(folder, file, device)
     assert isinstance(model, LearnedLinkModel | NodeHead)
     present = Present(model, file.facts.unit, NodeNames.of(read_ids(folder, file.facts.num_nodes)))
-    return Run(folder, file, best_epoch(folder), present, seen_number(folder), device)
+    version = read_version(folder)
+    number = 0 if version is None else version.number
+    return Run(folder, file, best_epoch(folder), present, number, device)
 
 
 def has_seen_all(run: Run, data: Dataset) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,8 +30,8 @@ _NUMBERED = re.compile(r"(state-\d{5,}\.safetensors|names-\d{5,}\.parquet)")
 
 
 @dataclass(frozen=True, slots=True)
-class _Description:
-    """What ``seen.json`` holds: the number of this version, by the parameters of which epoch the state was
+class Version:
+    """What ``seen.json`` holds: the number of this version, by the parameters of which epoch its state was
     made, and which rows were seen."""
 
     number: int
@@ -41,54 +42,51 @@ class _Description:
         if self.number < 1 or self.epoch < 1 or self.seen.rows == 0:
             raise ValueError("a version has a number, an epoch and rows that were seen")
 
+    @property
+    def names(self) -> str:
+        return f"names-{self.number:05}.parquet"
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SeenVersion:
-    """What was seen, and what is remembered of it."""
-
-    number: int
-    epoch: int
-    seen: Seen
-    names: NodeNames
-    tensors: dict[str, Tensor]
+    @property
+    def state(self) -> str:
+        return f"state-{self.number:05}.safetensors"
 
 
-def read_seen_version(folder: Path) -> SeenVersion | None:
-    """What a run has seen since it was trained; None where nothing was kept."""
-    written = _read_description(folder)
-    if written is None:
+def read_version(folder: Path) -> Version | None:
+    """The version that is there; None where nothing was kept."""
+    path = folder / SEEN
+    if look_at(path) is None:
         return None
-    number = written.number
     try:
-        names = NodeNames.load(folder / f"names-{number:05}.parquet")
+        with reading(path):
+            return typed(Version, json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, RecursionError) as error:
+        raise damaged(folder, f"{SEEN} is not sound ({error})") from error
+
+
+def read_remembered(folder: Path, version: Version) -> tuple[NodeNames, dict[str, Tensor]]:
+    """What nodes are called, and what the model remembers of the rows that were seen."""
+    try:
+        names = NodeNames.load(folder / version.names)
     except ValueError as error:
         raise damaged(folder, str(error)) from error
-    state = folder / f"state-{number:05}.safetensors"
     try:
-        return SeenVersion(number, written.epoch, written.seen, names, load_tensors(state))
+        return names, load_tensors(folder / version.state)
     except FileNotFoundError:
-        raise damaged(folder, f"{state.name} is missing") from None
+        raise damaged(folder, f"{version.state} is missing") from None
 
 
-def seen_number(folder: Path) -> int:
-    """Of the version that is there; 0 where nothing was kept."""
-    written = _read_description(folder)
-    return 0 if written is None else written.number
-
-
-def write_seen_version(folder: Path, version: SeenVersion) -> None:
+def write_version(folder: Path, version: Version, names: NodeNames, tensors: Mapping[str, Tensor]) -> None:
     """Replace version ``number - 1`` by this one. Another process may have been quicker, which is said."""
-    number = version.number
     lock = lock_run(folder)
     try:
-        if seen_number(folder) != number - 1:
+        there = read_version(folder)
+        if (0 if there is None else there.number) != version.number - 1:
             raise InputError(f"{folder} has been updated by another process; open the run again.")
-        with new_file(folder / f"names-{number:05}.parquet", OTHERWISE) as part:
-            version.names.save(part)
-        write_tensors(folder / f"state-{number:05}.safetensors", version.tensors)
-        written = _Description(number, version.epoch, version.seen)
-        write_text(folder / SEEN, json.dumps(asdict(written)), OTHERWISE)
-        _remove_others(folder, number)
+        with new_file(folder / version.names, OTHERWISE) as part:
+            names.save(part)
+        write_tensors(folder / version.state, tensors)
+        write_text(folder / SEEN, json.dumps(asdict(version)), OTHERWISE)
+        _remove_others(folder, version.number)
     finally:
         lock.release()
 
@@ -99,14 +97,3 @@ def _remove_others(folder: Path, number: int) -> None:
     for path in folder.iterdir():
         if _NUMBERED.fullmatch(path.name) and path.stem not in keep:
             path.unlink(missing_ok=True)
-
-
-def _read_description(folder: Path) -> _Description | None:
-    path = folder / SEEN
-    if look_at(path) is None:
-        return None
-    try:
-        with reading(path):
-            return typed(_Description, json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, RecursionError) as error:
-        raise damaged(folder, f"{SEEN} is not sound ({error})") from error

@@ -20,7 +20,7 @@ from keat.models.registry import GRAPH_ARCHITECTURES
 from keat.runs.presets import Preset
 from keat.runs.run import Run, has_seen_all, open_trained
 from keat.runs.run_model import Data, train_run
-from keat.runs.seen_files import seen_number
+from keat.runs.seen_files import read_version
 from keat.runs.spec import Choice, Progress, RunSpec, SourceSpec
 from keat.tasks.label_source import LabelSource
 from keat.tasks.making import usual_task
@@ -104,7 +104,7 @@ def train_spec(
 ) -> Run:
     """Train what a spec says; the run has then seen all of the data, and is kept in its folder."""
     folder = usual_folder(spec, data) if out is None else Path(out)
-    seen_number(folder)  # before the work: what was seen is damaged, or can be replaced
+    read_version(folder)  # before the work: what was seen is damaged, or can be replaced
     trained = train_run(spec, data, folder, resume=resume, device=device, watchers=watchers)
     run = open_trained(folder, trained.file, device)
     run.epochs_now = len(trained.reports)
