@@ -38,7 +38,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Of one kind of forecast, on one split."""
+    """How reliable one kind of forecast is on one split."""
 
     of: str
     bins: tuple[Bin, ...]
@@ -94,7 +94,7 @@ class Sums:
 
 
 def _fine_bin(forecasts: Floats) -> npt.NDArray[np.int64]:
-    """By log-odds, which have room both near 0 and near 1."""
+    """The bin of each forecast by its log-odds, which have room both near 0 and near 1."""
     with np.errstate(divide="ignore"):
         odds = np.log(forecasts) - np.log1p(-forecasts)
     return np.asarray(np.rint((np.clip(odds, -REACH, REACH) + REACH) * GRAIN), dtype=np.int64)

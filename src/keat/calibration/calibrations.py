@@ -41,7 +41,7 @@ def probabilities(calibration: Calibration | None, scores: npt.NDArray[np.floati
 
 
 def about(calibration: Calibration | None) -> str:
-    """For the caption of a table of destinations."""
+    """What the number beside a score is, for the caption of a table of destinations."""
     if calibration is None:
         return "scores only compare candidates: this run has no calibration"
     if not isinstance(calibration, Temperature):

@@ -70,7 +70,7 @@ class ShareFitter:
 
 
 class ShareJudge:
-    """Of the best candidate of each question, and of all candidates."""
+    """Judges the share of the best candidate of each question, and the shares of all candidates."""
 
     def __init__(self, task: LinkRanking, calibration: Temperature) -> None:
         self.task, self.calibration = task, calibration
@@ -118,7 +118,7 @@ class ProbabilityFitter:
 
 
 class ProbabilityJudge:
-    """Of the probability of every target."""
+    """Judges the probability of every target."""
 
     def __init__(self, task: Labelled, calibration: Platt | Isotonic) -> None:
         self.task, self.calibration = task, calibration

@@ -89,15 +89,15 @@ def takes(kind: type[Any], argument: str) -> Decorator:
 
 
 def reads_events(*, without: Collection[str] = (), column_options: bool = False) -> Decorator:
-    """The same for a command that takes ``reading``, with an option for every field of a `Reading`.
-    ``without`` are fields it has no use for; with ``column_options`` the columns of sources,
-    destinations and times are ``--src-column`` and so on, where ``--src`` is something else."""
+    """Gives a command that takes ``reading`` an option for every field of a `Reading`, but for those
+    ``without`` which it can do. With ``column_options`` the columns of sources, destinations and times are
+    named by ``--src-column`` and so on, for a command where ``--src`` is something else."""
     return _from_helps(Reading, "reading", OWN_FILE, without, COLUMNS if column_options else ())
 
 
 def asks_of_nodes(command: Command) -> Command:
-    """The same for a command that takes ``labels`` and ``asked``, with the options of node tasks: the fields
-    of a `LabelSource`, and those of a `TaskSpec` that have a help."""
+    """Gives a command that takes ``labels`` and ``asked`` the options of node tasks: the fields of a
+    `LabelSource`, and those of a `TaskSpec` that have a help."""
     labelled = _from_helps(LabelSource, "labels", NODE_TASKS)(command)
     return _from_helps(TaskSpec, "asked", NODE_TASKS)(labelled)
 
@@ -105,7 +105,7 @@ def asks_of_nodes(command: Command) -> Command:
 def _from_helps(
     kind: type[Any], argument: str, panel: str, without: Collection[str] = (), columns: Collection[str] = ()
 ) -> Decorator:
-    """The same for a dataclass that knows nothing of commands: its fields with a help become options."""
+    """Options for the fields with a help of a dataclass that knows nothing of commands."""
     offered = {
         _parameter_name(each, columns): each
         for each in fields(kind)

@@ -132,7 +132,7 @@ class Trainable:
 
 @cache
 def trainable() -> dict[str, Trainable]:
-    """By the name of the model. Asking brings torch."""
+    """What can be chosen of each model, by its name. Asking brings torch."""
     from keat.models.registry import TRAINED, Architecture, embeds_nodes
     from keat.runs.presets import usual_fit
 
@@ -198,7 +198,8 @@ def model_among(words: Sequence[str]) -> str | None:
 
 
 def _options(model: str | None) -> list[Options]:
-    """Those of the model, and of the training. Those of others can be typed, too, to be refused."""
+    """Options of the model, and of its training. Those of other models are hidden: who types one is refused
+    by a sentence."""
     graphs = [name for name, each in trainable().items() if not each.of_streams]
     made = []
     for part, prefix, panel in (("config", OF_MODEL, _MODEL), ("fit", OF_FIT, _FIT)):

@@ -33,7 +33,7 @@ def safe_name(name: str) -> str:
 
 
 def expanded(path: str | Path) -> Path:
-    """With a home folder in place of ``~``."""
+    """The path with a home folder in place of ``~``."""
     try:
         return Path(path).expanduser()
     except RuntimeError as error:  # ~somebody who is not here
@@ -56,12 +56,12 @@ def look_at(path: Path) -> Literal["file", "folder"] | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is a file, which can be opened without waiting for anybody."""
+    """Whether there is a plain file, which can be opened without waiting for another process."""
     return look_at(path) == "file"
 
 
 def require_place(path: Path) -> None:
-    """A file can be written at ``path``, as far as can be told before: nothing but a file is there, and
+    """A file can be written at ``path``, as far as that can be seen before: nothing but a file is there, and
     nothing but folders above."""
     if look_at(path) == "folder":
         raise InputError(f"{path} is a folder; name a file in it.")
@@ -69,7 +69,7 @@ def require_place(path: Path) -> None:
 
 
 def require_folder(path: Path) -> None:
-    """The same for a folder that is there or can be made."""
+    """A folder is at ``path`` or can be made there, as far as that can be seen before."""
     if look_at(path) == "file":
         raise InputError(f"{path} is a file; name a folder.")
     _require_folders_above(path)

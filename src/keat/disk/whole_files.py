@@ -49,8 +49,8 @@ def write_text(path: Path, text: str, otherwise: str = ELSEWHERE) -> None:
 
 @contextmanager
 def new_folder(folder: Path, otherwise: str = ELSEWHERE, *, replace: bool = False) -> Iterator[Path]:
-    """The same for a folder to fill. One that is there already, since another process was quicker, stays,
-    unless it is to be replaced."""
+    """A folder to fill, which becomes ``folder`` when it is whole. One that is there already, since another
+    process was quicker, stays, unless it is to be replaced."""
     with _beside(folder, otherwise) as part:
         part.mkdir()
         yield part
@@ -95,7 +95,7 @@ def make_folder(folder: Path, otherwise: str = ELSEWHERE) -> list[Path]:
 
 
 def remove_folders(made: list[Path]) -> None:
-    """Those that `make_folder` made, where nothing is in them."""
+    """Remove the folders that `make_folder` made, where nothing is in them."""
     with suppress(OSError):
         for folder in made:
             folder.rmdir()
@@ -118,7 +118,7 @@ def lock_folder(folder: Path, busy: str, otherwise: str = ELSEWHERE, seconds: fl
 
 
 def _sync(path: Path) -> None:
-    """To the disk itself, so that a file is there before another file says so."""
+    """Bring a file to the disk itself, so that it is there before another file says so."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -45,7 +45,7 @@ def _trimmed(column: Column) -> tuple[Column, int | None]:
 
 
 def _numbers(column: Column) -> Column | None:
-    """As int64; None where an id is something else."""
+    """The ids as int64; None where one of them is not written as a decimal number."""
     try:
         numbers = column.data.cast(pa.int64())
     except pa.ArrowInvalid:
@@ -62,7 +62,7 @@ def _has_leading_zeros(column: Column) -> bool:
 
 
 def _tell_of_numbers_written_twice(columns: list[Column]) -> None:
-    """Of columns of one id space: a notice about the first number that is written in two ways."""
+    """A notice about the first number that is written in two ways in columns of one id space."""
     written = pa.chunked_array([chunk for column in columns for chunk in column.data.chunks]).unique()
     numbers = written.cast(pa.int64()).to_numpy()
     values, counts = np.unique(numbers, return_counts=True)

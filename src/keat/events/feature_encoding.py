@@ -32,7 +32,7 @@ class ColumnEncoding:
     """How one column is encoded; as it is, where there are neither categories nor scales."""
 
     name: str
-    width: int  # how many numbers a row of it has as it is read
+    width: int  # how many numbers each row has as it is read
     categories: tuple[str, ...] | None = None  # as they first appeared in training; all others share a column
     mean: tuple[float, ...] = ()
     deviation: tuple[float, ...] = ()
@@ -59,7 +59,7 @@ C = TypeVar("C", RawColumn, ColumnEncoding)
 
 @dataclass(frozen=True, slots=True)
 class FeatureEncoding:
-    """Of the features of events and of nodes, column by column."""
+    """How the features of events and of nodes are encoded, column by column."""
 
     events: tuple[ColumnEncoding, ...] = ()
     nodes: tuple[ColumnEncoding, ...] = ()
@@ -80,8 +80,9 @@ def learn_encoding(
     held_out: tuple[float, float],
     kept: Collection[str] = (),
 ) -> FeatureEncoding:
-    """From the events of the training split, and the rows of nodes that occur in them. Features in ``kept``
-    are not scaled; of others that are not and are large, it is said."""
+    """Learns from the events of the training split, and from the rows of the nodes that occur in them.
+    Features in ``kept`` are not scaled. A notice names another one that is not scaled although it is
+    large."""
     learns = scale or any(column.values is not None for column in raw)
     train = split(stream, *held_out).train if learns else stream[:0]
     events = learn_columns(train.features, raw, scale=scale, kept=kept)

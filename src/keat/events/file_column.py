@@ -42,7 +42,7 @@ class Column:
         return InputError(f"{self._place(row)}: {problem}; {do}.")
 
     def notice(self, what: str, row: int | None = None) -> None:
-        """The same for something that is taken as it is, or mended, and may not be meant."""
+        """Warn of something that is taken as it is, or mended, and may not be meant."""
         warnings.warn(f"{self._place(row)}: {what}.", Notice, stacklevel=2)
 
     def _place(self, row: int | None) -> str:
@@ -68,7 +68,7 @@ class Column:
         return self.holding(pa.chunked_array(decoded, self.type.value_type))
 
     def decoded(self) -> Column:
-        """The same, and bytes as the text they are in UTF-8."""
+        """Without dictionary encoding, and with bytes as the text they are in UTF-8."""
         plain = self.plain()
         return plain.from_bytes() if is_bytes(plain.type) else plain
 
@@ -81,7 +81,8 @@ class Column:
             raise self.error("the text is not UTF-8", do="save the file in UTF-8", row=row) from None
 
     def cast(self, target: pa.DataType, problem: str, *, do: str) -> Column:
-        """As another type; the error at the first row that does not fit may show its ``{value}``."""
+        """The column as another type. The error at the first row that does not fit may show its
+        ``{value}``."""
         if (row := self.first_not(target)) is not None:
             raise self.error(problem.format(value=self.data[row].cast(pa.string())), do=do, row=row)
         return self.holding(self.data.cast(target))

@@ -40,7 +40,7 @@ class Source:
     untyped: bool = False  # a text file: what is asked for as text comes as bytes, whatever it looks like
 
     def numbered(self) -> Source:
-        """The same with columns that are called 1, 2, 3, …"""
+        """The same source with columns that are called 1, 2, 3, …"""
         written = dict(zip(numbers(len(self.columns)), self.columns, strict=True))
 
         def read(columns: list[str], as_text: list[str]) -> pa.Table:

@@ -89,7 +89,8 @@ class Reading:
 
     @classmethod
     def of(cls, **options: Unpack[ReadingOptions]) -> Self:
-        """From options as people write them: one column or several, a number for a column, a `Path`."""
+        """Makes a reading of options as people write them: one column or several, a number for a column, a
+        path."""
         plain: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         for name in ("features", "categorical"):
             if name in plain:
@@ -112,7 +113,7 @@ class Reading:
         return self.learn(source, name=name)[1]
 
     def read_rows(self, source: Any) -> EventStream:
-        """The same with the rows in the order they were given, for questions about them."""
+        """Read events, and leave them in the order in which they were given, for questions about each."""
         opened = self._opened(source)
         stream, raw = self._unencoded(opened, None)
         if self.encoding is None:

@@ -113,7 +113,8 @@ class EventStream:
         ids: IdMap | None = None,
         name: str = "events",
     ) -> EventStream:
-        """From arrays whose ids are dense already (0 … num_nodes-1). Sorted by time if need be."""
+        """A stream of arrays whose ids are dense already (0 … num_nodes-1). It is sorted by time if need
+        be."""
         require_unit(unit)
         checked = {c: _counts(name, c, array) for c, array in (("src", src), ("dst", dst), ("t", t))}
         n = len(checked["t"])

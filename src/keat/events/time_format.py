@@ -65,7 +65,7 @@ def formatted_times(column: Column, form: str) -> Column:
 
 
 def _written(column: Column) -> Column:
-    """As text without blanks around it, and none of it empty."""
+    """The times as text without blanks around it; an empty one is an error."""
     if pa.types.is_floating(column.type):  # what a frame makes of whole numbers where one was missing
         column = column.cast(pa.int64(), "{value} is not a whole number", do="write the times as text")
     column = column.decoded()

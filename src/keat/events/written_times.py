@@ -20,7 +20,7 @@ LATEST = 253_402_300_800  # the year 10000, which Python's dates do not reach
 
 
 def is_calendar(t: int, unit: TimeUnit) -> bool:
-    """Whether a time is likely one of the calendar, and not a count from some beginning."""
+    """Whether a time is probably a date of the calendar, and not a count from some beginning."""
     return unit != "year" and EARLIEST <= t * LENGTHS[unit] < LATEST
 
 
@@ -35,7 +35,7 @@ def spoken(t: int, unit: TimeUnit) -> str:
 
 
 def spoken_column(t: npt.NDArray[np.int64], unit: TimeUnit) -> pa.Array:
-    """The same of many times."""
+    """A column of times, each written as `spoken` writes it."""
     if not len(t) or not (is_calendar(int(t.min()), unit) and is_calendar(int(t.max()), unit)):
         return pa.array([spoken(moment, unit) for moment in t.tolist()], pa.string())
     if unit == "day":

@@ -132,7 +132,7 @@ class Answers:
         return self._scored(asked, finite(scores.double().cpu().numpy()))
 
     def _pairs(self, pairs: Any, at: Any) -> _Asked:
-        """Of a file or frame with the ends of pairs, and perhaps with times."""
+        """The pairs of a file or frame, which has their ends and perhaps times."""
         source, destination, times = read_pairs(pairs, self.reading)
         t = self._moments(times, at, pairs)
         src, dst = self.names.ends_written(source, destination)
@@ -140,7 +140,8 @@ class Answers:
         return _Asked(src, dst, t, none, self._labels(src, source), self._labels(dst, destination))
 
     def _events(self, stream: EventStream, file: Any) -> _Asked:
-        """Of events, which were read from a file or not; the past is refused."""
+        """The events of a stream, which may have been read from a ``file``; events of the past are
+        refused."""
         names, stream = self.present.translated(stream)
         last = self.present.last_time
         if (stream.t < last).any():

@@ -1,4 +1,4 @@
-"""`RunFacts`: what training found out of the data, and what a model has to be told to be built again."""
+"""`RunFacts`: what training found out of the data, without which its model cannot be built again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HeadFacts:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """Of the data a run was trained on."""
+    """What training found out of its data."""
 
     data: DataFacts
     unit: TimeUnit

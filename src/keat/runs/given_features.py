@@ -30,7 +30,7 @@ def columns_of(source: SourceSpec, feature_dim: int) -> tuple[ColumnEncoding, ..
 
 
 def is_simulated(source: SourceSpec) -> bool:
-    """Whether they are the payments, whose columns are known though no file names them."""
+    """Whether the data are the simulated payments, whose columns are known though no file names them."""
     return source.name is not None and source.name.partition(":")[0] == SIMULATED
 
 

@@ -55,7 +55,7 @@ class Present:
 
     @property
     def last_time(self) -> int:
-        """Of everything that was seen."""
+        """The last time of everything that was seen."""
         return self.model.last_time() if self.seen.last_time is None else self.seen.last_time
 
     def observe(self, stream: EventStream, late: Late) -> Observed:

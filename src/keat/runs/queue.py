@@ -19,14 +19,14 @@ from keat.training.evaluate import Evaluation
 
 
 def require_scores(task: SomeTask) -> None:
-    """Whether a task makes something of each event."""
+    """Refuse a task that does not make something of each event."""
     if not isinstance(task, GraphLabel | LinkRanking | NodeLabel):
         raise InputError(f"The events of {task.kind} have no score each; use a ranking or labels.")
 
 
 def scored_events(task: SomeTask, data: Data, found: Evaluation) -> Answer:
-    """Of a ranking the rank of what happened, worst first: what surprised the model. Of labels the score, the
-    highest first, with the label that was given."""
+    """A ranking gives the rank of what happened, the worst first, which is what surprised the model. Labels
+    give the score, the highest first, and the label that is true."""
     require_scores(task)
     outcomes = found.outcomes.double().cpu().numpy()
     order = np.argsort(-outcomes, kind="stable")

@@ -93,7 +93,7 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Of validation, at the epoch that was kept."""
+        """Metrics of validation, at the epoch that was kept."""
         return self.best.val
 
     @property
@@ -107,7 +107,7 @@ class Run:
 
     @property
     def last_time(self) -> int:
-        """Of everything the run has seen."""
+        """The last time of everything the run has seen."""
         return self.present.last_time
 
     def __repr__(self) -> str:
@@ -188,8 +188,8 @@ class Run:
         return explain_pair(self, source, destination, at, features)
 
     def suspects(self, graph: str | Path | DGraphFin | None = None, *, top: int = 10) -> Answer:
-        """Of a run of a whole graph: the test nodes, whose labels training was not told, that look most like
-        frauds, with their probability."""
+        """The nodes that look most like frauds, with their probability, of a run of a whole graph. They are
+        test nodes, whose labels training did not see."""
         from keat.runs.run_evaluation import most_suspect
 
         return most_suspect(self.folder, self.file, self.calibration, graph, top)

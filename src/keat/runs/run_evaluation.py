@@ -64,7 +64,7 @@ class Tested:
 
 
 def tested(run: Run, data: Data, task: SomeTask | None) -> Tested:
-    """As fresh as the model was trained, with every heuristic beside it."""
+    """The test split with every heuristic beside the model; its state is as fresh as it was in training."""
     task = task_of(run.spec, data, "test") if task is None else task
     refresh = usual_refresh_of(run.spec, data)
     judge = judge_of(task, run.calibration)
@@ -105,7 +105,7 @@ def evaluate_run(
 
 
 def with_graph(model: TrainedModel, data: Data) -> TrainedModel:
-    """The same model; one of whole graphs has read the graph it is asked about."""
+    """The model. One of whole graphs has then read the graph it is asked about."""
     if isinstance(model, GEARSage):
         if not isinstance(data, DGraphFin):
             raise InputError(
@@ -137,7 +137,7 @@ def heuristics_for(task: SomeTask) -> list[str]:
 
 
 def heuristic(name: str, data: Data, task: SomeTask) -> LinkModel | NodeModel:
-    """One of them, built of the training split."""
+    """A heuristic by its name, built of the training split."""
     if isinstance(data, DGraphFin):
         return GRAPH_BASELINES[name](data.stream, data.y, data.train)
     return models_for(task.kind)[name].build(data.train)

@@ -80,7 +80,7 @@ def train_run(
 
 
 def settled(asked: TaskSpec, task: AnyTask | GraphLabel) -> TaskSpec:
-    """With what the dataset decided: the kind of task, and against whom a positive is ranked."""
+    """The spec of a task with what the dataset decided: its kind, and against whom a positive is ranked."""
     negatives = task.strategy if isinstance(task, LinkTask) else None
     return replace(asked, kind=task.kind, negatives=negatives)  # type: ignore[arg-type]
 

@@ -38,7 +38,7 @@ Tile = tuple[str, str]
 
 
 def write_run_report(run: Run, data: Data, tested: Tested) -> Page:
-    """To ``report.html`` in the folder of the run."""
+    """Write the page to ``report.html`` in the folder of the run."""
     spec, history = run.spec, read_history(run.folder)
     headline = next(iter(run.metrics))
     story, tiles = beside_others(run, history, tested)

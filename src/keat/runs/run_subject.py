@@ -85,7 +85,7 @@ class _KnownNodes:
 
 
 def subject_of(folder: Path) -> Subject:
-    """Of the run in a folder."""
+    """The subject of explanations that the run in a folder is."""
     return subject_of_run(open_kept(folder))
 
 

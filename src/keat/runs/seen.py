@@ -43,7 +43,7 @@ class Seen:
             raise ValueError("rows, times, pieces and sums do not belong together")
 
     def and_then(self, events: EventStream) -> Seen:
-        """With one more piece."""
+        """What has been seen when one more piece has."""
         if len(events) == 0:
             return self
         added = _sums(events)[-1]

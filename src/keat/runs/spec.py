@@ -38,7 +38,7 @@ class SourceSpec:
 
     @classmethod
     def of(cls, data: Dataset, labels: LabelSource | None = None) -> Self:
-        """Of a dataset that is open."""
+        """The source of a dataset that is open."""
         return cls(data.origin, data.reading or Reading(), data.held_out, labels or LabelSource())
 
     def like(self, name: str, given: Reading) -> Self:
@@ -59,7 +59,7 @@ class SourceSpec:
         return self.labels.label(data, task.labelled)
 
     def open_graph(self) -> DGraphFin:
-        """The same of a whole labelled graph."""
+        """Read the data where they are a whole labelled graph."""
         return open_labelled_graph(self._known_name())
 
     def _known_name(self) -> str:
@@ -99,8 +99,8 @@ class RunSpec:
         counts: bool = True,
         data: str = "",
     ) -> Self:
-        """With what is given in place of the defaults of the model and of its training; ``data`` is what the
-        dataset is called, which a preset may depend on."""
+        """A spec with what is given in place of the defaults of the model and of its training. ``data`` is
+        the name of the dataset, on which a preset may depend."""
         require_trainable(model)
         task = task or TaskSpec(kind="link-ranking")
         if encoder is not None and not task.is_of_nodes:
@@ -147,8 +147,8 @@ class Choice:
 
     @classmethod
     def of(cls, model: str, kind: Kind | None, options: Mapping[str, Any], **others: Any) -> Self:
-        """From options said in one breath: each belongs to the reading, the labels, the task, the fitting or
-        the model, by its name alone. ``others`` are further fields."""
+        """Sorts options by their names: each belongs to the reading, the labels, the task, the fitting or the
+        model. ``others`` are further fields."""
         require_trainable(model)
         parts = (Reading, LabelSource, TaskSpec, FitConfig, type(TRAINED[model].config))
         known = [{setting.name for setting in fields(part)} for part in parts]
