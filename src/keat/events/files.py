@@ -23,7 +23,7 @@ from keat.events.file_column import Column
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 WORDS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|", "space": " "}
-PLURALS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "pipes", " ": "spaces"}
+PLURALS = {sign: f"{word}s" for word, sign in WORDS.items()}
 BINARY = (".parquet", ".arrow", ".feather")
 KNOWN = ".csv, .tsv (or those with .gz), .parquet, .arrow or .feather"
 CSV_BLOCK = 8 << 20  # bytes a thread parses at a time

@@ -28,46 +28,40 @@ from keat.events.time_format import require_time_format
 from keat.events.units import TimeUnit, require_unit
 
 
+def _option(default: object, about: str) -> Any:
+    """A field that is an option of every verb that reads a file, with its help."""
+    return field(default=default, metadata={"help": about})
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How a file or frame is read: what was said, and in ``encoding`` what was learned from training events.
-    A field with a help is an option of every verb that reads a file; `read_events` says what each means."""
+    `read_events` says what each field means."""
 
-    src: str | None = field(default=None, metadata={"help": "Column of sources."})
-    dst: str | None = field(default=None, metadata={"help": "Column of destinations."})
-    time: str | None = field(default=None, metadata={"help": "Column of times."})
-    features: tuple[str, ...] = field(
-        default=(), metadata={"help": "Feature columns, comma-separated, or an .npy matrix."}
+    src: str | None = _option(None, "Column of sources.")
+    dst: str | None = _option(None, "Column of destinations.")
+    time: str | None = _option(None, "Column of times.")
+    features: tuple[str, ...] = _option((), "Feature columns, comma-separated, or an .npy matrix.")
+    categorical: tuple[str, ...] = _option(
+        (), "Feature columns of kinds, not amounts: each of up to 64 values is a feature."
     )
-    categorical: tuple[str, ...] = field(
-        default=(),
-        metadata={"help": "Feature columns of kinds, not amounts: each of up to 64 values is a feature."},
+    scale: bool = _option(False, "Standardize numeric features by the training split's mean and deviation.")
+    label: str | None = _option(None, "Column of event labels.")
+    unit: TimeUnit | None = _option(  # noqa: RUF009  (a field, like the others)
+        None, "Unit of whole-number times: s, ms, us, ns, day, year."
     )
-    scale: bool = field(
-        default=False,
-        metadata={"help": "Standardize numeric features by the training split's mean and deviation."},
+    time_format: str | None = _option(
+        None, "How times are written: strptime, like '%d.%m.%Y %H:%M'; yyyymmdd; or excel."
     )
-    label: str | None = field(default=None, metadata={"help": "Column of event labels."})
-    unit: TimeUnit | None = field(
-        default=None, metadata={"help": "Unit of whole-number times: s, ms, us, ns, day, year."}
+    bipartite: bool = _option(
+        False, "Sources and destinations are different things even where their ids coincide."
     )
-    time_format: str | None = field(
-        default=None,
-        metadata={"help": "How times are written: strptime, like '%d.%m.%Y %H:%M'; yyyymmdd; or excel."},
+    delimiter: str | None = _option(
+        None, "Between columns of text: a sign, or comma, tab, semicolon, pipe, space."
     )
-    bipartite: bool = field(
-        default=False,
-        metadata={"help": "Sources and destinations are different things even where their ids coincide."},
-    )
-    delimiter: str | None = field(
-        default=None,
-        metadata={"help": "Between columns of text: a sign, or comma, tab, semicolon, pipe, space."},
-    )
-    header: bool = field(
-        default=True, metadata={"help": "The first row is an event; columns are named by number, from 1."}
-    )
-    node_features: str | None = field(
-        default=None, metadata={"help": "File of features of nodes: a column that names them, and numbers."}
+    header: bool = _option(True, "The first row is an event; columns are named by number, from 1.")
+    node_features: str | None = _option(
+        None, "File of features of nodes: a column that names them, and numbers."
     )
     weight: str | None = None  # a feature that says how much an event counts, never scaled
     encoding: FeatureEncoding | None = None

@@ -28,10 +28,8 @@ def spoken(t: int, unit: TimeUnit) -> str:
     """``2024-02-05 10:00:00`` where it is a time of the calendar, else the number with its unit."""
     if not is_calendar(t, unit):
         return f"{t} ({unit})"
-    if unit == "day":
-        return str(date.fromordinal(date(1970, 1, 1).toordinal() + t))
-    moment, _, fraction = str(pa.scalar(t, pa.timestamp(unit)).cast(pa.string())).partition(".")
-    return f"{moment}.{fraction}" if fraction.strip("0") else moment
+    written: str = spoken_column(np.array([t]), unit)[0].as_py()
+    return written
 
 
 def spoken_column(t: npt.NDArray[np.int64], unit: TimeUnit) -> pa.Array:
