@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keat.cli.console import draw_picture, out, print_json, print_line, progress_bar
-from keat.cli.explained_events import show_event
-from keat.cli.explained_links import show_link, show_replay
 from keat.cli.options import Json, RunArgument, at_least, held_out_split, reads_events, takes
 from keat.disk import require_folder
 from keat.errors import InputError
@@ -139,7 +137,7 @@ def _write_and_show(
     found: Sequence[Scored | EventExplanation], again: Sequence[Replayed], folder: Path, *, json: bool
 ) -> None:
     """Writes a page and a picture of each, and prints it; ``again`` is what a replay of each found."""
-    from keat.explain import EventExplanation
+    from keat.cli.explained_scores import show_explanation, show_replay  # brings torch
 
     files = [_write(explanation, folder, number) for number, explanation in enumerate(found, start=1)]
     if json:
@@ -149,10 +147,7 @@ def _write_and_show(
         return
     for place, (explanation, written) in enumerate(zip(found, files, strict=True)):
         out.print(explanation.why, style="bold")
-        if isinstance(explanation, EventExplanation):
-            show_event(explanation)
-        else:
-            show_link(explanation)
+        show_explanation(explanation)
         for kind, path in written.items():
             if path is not None:
                 print_line(f"The {kind}: {path}")

@@ -33,7 +33,7 @@ class HowRun:
     """How the runs of a recipe are run, and where what is known of them is kept."""
 
     seeds: Annotated[
-        int | None, typer.Option(callback=at_least(1), help="Runs a cell.", show_default="the recipe's")
+        int | None, typer.Option(callback=at_least(1), help="Runs of each cell.", show_default="the recipe's")
     ] = None
     jobs: Annotated[int, typer.Option(callback=at_least(1), help="Runs at a time, one thread each.")] = 1
     ledger: Annotated[Path, typer.Option(help="Results so far, one JSON line each.")] = USUAL_LEDGER

@@ -1,25 +1,31 @@
-"""`keat explain` of a run that scores links."""
+"""What `keat explain` prints of an explanation, after the sentence why, which comes first for every one."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from keat.cli.console import out, print_table
 from keat.events import humanize
+from keat.explain import EventExplanation, Explanation, Scored
+from keat.explain.event_wording import counterfactual, instead, known, title, what_is_usual
+from keat.explain.event_wording import model_line as event_model_line
+from keat.explain.page import facts_line, model_line, story
+from keat.explain.page_event import facts_line as event_facts_line
+from keat.explain.page_tables import LOGIT_PARTS, logit_parts
+from keat.explain.pair_wording import by_width, evidence
+from keat.explain.replaying import Replayed
+from keat.explain.wording import short_ago, signed
 
-if TYPE_CHECKING:
-    from keat.explain import EventExplanation, Explanation, Scored
-    from keat.explain.replaying import Replayed
+SHOWN = 12  # rows of a table
 
 
-def show_link(x: Scored) -> None:
-    """All but the sentence why, which comes first for every explanation."""
-    from keat.explain import Explanation
-    from keat.explain.page import facts_line, model_line, story
-    from keat.explain.wording import signed
-
+def show_explanation(x: Scored | EventExplanation) -> None:
+    """The score, the model, and all parts of the score."""
     out.print(f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}")
+    if isinstance(x, EventExplanation):
+        out.print(f"{event_model_line(x)}\n{event_facts_line(x)}")
+        _show_event(x)
+        return
     out.print(f"{model_line(x)}\n{facts_line(x)}")
     if x.pair is not None:
         _show_pair(x)
@@ -30,8 +36,6 @@ def show_link(x: Scored) -> None:
 
 def show_replay(x: Scored | EventExplanation, again: Replayed) -> None:
     """What moving an event in the whole history did."""
-    from keat.explain.wording import signed
-
     before, after = (signed(score, plus=False) for score in (again.as_it_was, again.if_older))
     text = (
         f"Replayed from the first event, memory included: {signed(again.effect)}, from {before} to {after}."
@@ -41,16 +45,54 @@ def show_replay(x: Scored | EventExplanation, again: Replayed) -> None:
     out.print(text)
 
 
-def _show_pair(x: Scored) -> None:
-    from keat.explain.pair_wording import by_width, evidence
-    from keat.explain.wording import signed
+def _show_event(x: EventExplanation) -> None:
+    rows = [
+        [
+            *(say(x, part) for say in (title, known, instead)),
+            signed(part.effect),
+            signed(part.score, plus=False),
+        ]
+        for part in x.parts[:SHOWN]
+    ]
+    effect = "effect: how much lower the score would be with that part replaced; effects need not add up."
+    caption = f"{effect}{_left_out(len(x.parts), 'part')} {what_is_usual(x)}"
+    columns = ["part", "known", "instead", "effect", "score then"]
+    if rows:
+        print_table("What each part is worth", columns, rows, caption, text_columns=3)
+    past = [
+        [
+            f"{one.end} with {one.other}",
+            "–" if one.row is None else str(one.row),
+            short_ago(one.since, x.unit),
+            f"{100 * one.attention:.0f}",
+            signed(one.effect),
+            signed(one.score, plus=False),
+        ]
+        for one in x.past[:SHOWN]
+    ]
+    if past:
+        columns = ["event", "row", "age", "attention %", "effect", "without it"]
+        caption = (
+            "without it: the score with that event out of the attention of both; memory stays as it was."
+            + _left_out(len(x.past), "past event")
+        )
+        print_table("Past events that were looked at", columns, past, caption)
+    out.print(counterfactual(x))
 
+
+def _left_out(number: int, what: str) -> str:
+    more = number - SHOWN
+    plural = "s" if more > 1 else ""
+    return f" {more} more {what}{plural} with smaller effects: see the page." if more > 0 else ""
+
+
+def _show_pair(x: Scored) -> None:
     assert x.pair is not None
     beside = "" if x.model["name"] == "keat-rank" else f", embeddings {signed(x.score_of_embeddings)}"
     out.print(f"pair term {signed(x.pair.logit)}{beside}\nThe pair term {x.pair.remembers(x.unit)}.")
-    known = [[one.group, one.known, signed(one.effect)] for one in evidence(x.pair, x.unit)]
+    rows = [[one.group, one.known, signed(one.effect)] for one in evidence(x.pair, x.unit)]
     columns = ["evidence", "what is known", "effect"]
-    print_table("What the two have been to each other", columns, known, text_columns=2)
+    print_table("What the two have been to each other", columns, rows, text_columns=2)
     widths = [
         [one.width, f"{one.meetings:.3g}", f"{one.to_candidate:.3g}", signed(one.effect)]
         for one in by_width(x.pair, x.unit)
@@ -61,9 +103,6 @@ def _show_pair(x: Scored) -> None:
 
 
 def _show_attention(x: Explanation) -> None:
-    from keat.explain.page_tables import LOGIT_PARTS, logit_parts
-    from keat.explain.wording import short_ago, signed
-
     out.print(
         f"memory alone {signed(x.score_of_memory, plus=False)}, faithfulness "
         + ("–" if math.isnan(x.deletion.faithfulness) else f"{x.deletion.faithfulness:.2f} (1 is chance)")
