@@ -89,9 +89,9 @@ def takes(kind: type[Any], argument: str) -> Decorator:
 
 
 def reads_events(*, without: Collection[str] = (), column_options: bool = False) -> Decorator:
-    """Gives a command that takes ``reading`` an option for every field of a `Reading`, but for those
-    ``without`` which it can do. With ``column_options`` the columns of sources, destinations and times are
-    named by ``--src-column`` and so on, for a command where ``--src`` is something else."""
+    """Gives a command that takes ``reading`` an option for every field of a `Reading`. ``without`` are fields
+    that it has no use for. With ``column_options`` the columns of sources, destinations and times are named
+    by ``--src-column`` and so on, for a command where ``--src`` is something else."""
     return _from_helps(Reading, "reading", OWN_FILE, without, COLUMNS if column_options else ())
 
 

@@ -118,6 +118,12 @@ class IdMap:
                 )
         return self._known(self.find_written(written, side=side), labels, strangers)
 
+    def ends_written(
+        self, source: Sequence[str | int], destination: Sequence[str | int]
+    ) -> tuple[Dense, Dense]:
+        """Dense ids of both ends of pairs, as they are written."""
+        return self.index_written(source, side="src"), self.index_written(destination, side="dst")
+
     def find_written(self, written: pa.Array, *, side: Side | None = None) -> npt.NDArray[np.int64]:
         """Dense ids of labels in an array of text, with -1 for what is nobody's label."""
         trimmed = pc.ascii_trim(written, BLANKS)
