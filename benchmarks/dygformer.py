@@ -24,7 +24,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from benchmarks.command import SHARED, benchmark_parser, say
+from benchmarks.benchmark_command import SHARED, benchmark_parser, say
 from benchmarks.dygformer_reference import Reference
 from keat.bandwidth import estimate_sigma
 from keat.datasets.payments import simulate_payments

@@ -20,15 +20,15 @@ from typing import Any
 
 import torch
 
-from benchmarks.command import benchmark_parser
+from benchmarks.benchmark_command import benchmark_parser
 from keat.datasets.dgraphfin_generator import write_dgraphfin
 from keat.datasets.labelled_graph import open_labelled_graph
 from keat.experiments.provenance import provenance
 from keat.models.gearsage import build_graph
+from keat.runs.presets import usual_fit
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run
-from keat.runs.usual import usual_fit
 from keat.tasks.graph_label import GraphLabel
 
 Stages = dict[str, dict[str, float]]

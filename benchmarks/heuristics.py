@@ -24,7 +24,7 @@ import numpy.typing as npt
 import torch
 
 import keat
-from benchmarks.command import benchmark_parser
+from benchmarks.benchmark_command import benchmark_parser
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
 from keat.models.registry import LINK_MODELS

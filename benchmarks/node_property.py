@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import keat
-from benchmarks.command import benchmark_parser
+from benchmarks.benchmark_command import benchmark_parser
 from keat.datasets.loading import Dataset
 from keat.models.registry import build_model, build_node_model
 from keat.runs.spec import configuration

@@ -15,7 +15,7 @@ import resource
 import time
 from concurrent.futures import ProcessPoolExecutor
 
-from benchmarks.command import benchmark_parser
+from benchmarks.benchmark_command import benchmark_parser
 from keat.datasets.payments import simulate_payments
 
 

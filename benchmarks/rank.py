@@ -23,7 +23,7 @@ import numpy.typing as npt
 import torch
 
 import keat
-from benchmarks.command import benchmark_parser
+from benchmarks.benchmark_command import benchmark_parser
 from keat.events import EventStream
 from keat.models.contract import Queries
 from keat.models.rank import KeatRank, RankConfig

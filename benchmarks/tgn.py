@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from benchmarks.command import SHARED, benchmark_parser, say
+from benchmarks.benchmark_command import SHARED, benchmark_parser, say
 from benchmarks.tgn_scale import alone, growth, peak_of_training
 from benchmarks.tgn_sides import BATCH, KERNELS, Times, evaluation, gflop, kernels, peers, training
 from benchmarks.tgn_tgm import why_not

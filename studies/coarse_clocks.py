@@ -32,9 +32,9 @@ from keat.datasets.loading import Dataset
 from keat.errors import Notice
 from keat.events import EventStream
 from keat.models.registry import LINK_MODELS, create_link_model, trains_in_turn
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run
 from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.fit import FitConfig

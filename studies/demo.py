@@ -15,7 +15,8 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from keat.cli.demo import EPOCHS, EVENTS, TRAINED
+from keat.cli.demo_command import EPOCHS, EVENTS, TRAINED
+
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_errands
 from keat.models.registry import LINK_MODELS, create_link_model

@@ -34,11 +34,11 @@ from keat.events.fingerprint import fingerprint
 from keat.models.gearsage import build_features
 from keat.models.gearsage.features import edge_types, latest_times
 from keat.runs.epochs import best_epoch, read_history
+from keat.runs.presets import usual_fit
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import is_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run
-from keat.runs.usual import usual_fit
 from keat.tasks.graph_label import GraphLabel
 from studies.study import Cell, Found, Result, StudyLedger, config_hash, gain, spread, study_parser, table
 

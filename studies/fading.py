@@ -21,10 +21,10 @@ from typing import Any
 from keat.bandwidth import estimate_sigma
 from keat.datasets.loading import Dataset
 from keat.kernels import LearnableLaplacian
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import read_run_file
 from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run
 from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig
 from studies.fading_figure import draw

@@ -23,10 +23,10 @@ from keat.datasets.loading import Dataset
 from keat.events.fingerprint import DataFacts
 from keat.models.registry import NODE_MODELS
 from keat.runs.epochs import best_epoch, read_history
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import is_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run
 from keat.tasks.kinds import Protocol
 from keat.tasks.label_making import label_by_period
 from keat.tasks.task_spec import Split, TaskSpec

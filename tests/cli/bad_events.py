@@ -14,9 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.feather as feather
 import pyarrow.parquet as pq
-from workplace import TGN, Bad, Damage
-
 from command import ORDERS
+from workplace import TGN, Bad, Damage
 
 HEADER = "src,dst,t\n"
 ROWS = "".join(f"a{k % 5},b{k % 3},{k}\n" for k in range(60))

@@ -9,9 +9,8 @@ from typing import Any
 
 from bad_events import made, text
 from bad_runs import file_damages, hurt
-from workplace import LATER, RECIPE, SHOP, Bad, Damage
-
 from command import ORDERS
+from workplace import LATER, RECIPE, SHOP, Bad, Damage
 
 # -- pairs -------------------------------------------------------------------------------------------
 

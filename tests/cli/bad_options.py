@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from workplace import COLUMNS, SHOP, TGN, Bad
-
 from command import ORDERS
+from workplace import COLUMNS, SHOP, TGN, Bad
 
 P = "payments:1000"
 HUGE, EDGE = str(10**30), str(2**63 - 1)

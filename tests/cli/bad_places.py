@@ -7,9 +7,8 @@ from pathlib import Path
 
 from bad_events import LONG
 from bad_files import REPRODUCE
-from workplace import SHOP, Bad
-
 from command import ORDERS
+from workplace import SHOP, Bad
 
 PIPE = "is neither a file nor a folder but a pipe or a device; give a plain file"
 NO_RUN = "is a file, and a run is a folder made by keat train; give that folder"

@@ -7,10 +7,10 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from command import ORDERS
 from safetensors.torch import load_file, save_file
 from workplace import RUNS, SHOP, Bad, Damage
 
-from command import ORDERS
 from damaged_runs import DAMAGES, setting, without
 
 LONGER = ("--epochs", "3")  # the last of two options counts

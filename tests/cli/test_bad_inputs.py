@@ -12,9 +12,8 @@ from bad_options import ODD_OPTIONS, OPTIONS
 from bad_places import ODD_PLACES, PLACES
 from bad_runs import ODD_RUNS, RUN_DAMAGES
 from bad_streams import STREAMS_AND_GRAPHS
-from workplace import Bad, assert_refused, content, workplace
-
 from command import keat
+from workplace import Bad, assert_refused, content, workplace
 
 TABLE = [*RUN_DAMAGES, *EVENTS, *STREAMS_AND_GRAPHS, *FILES, *PLACES, *OPTIONS]
 ODD = [*ODD_RUNS, *ODD_EVENTS, *ODD_FILES, *ODD_PLACES, *ODD_OPTIONS]

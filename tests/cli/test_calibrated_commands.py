@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from command import keat
+
 from keat.calibration.temperature import Temperature
 from keat.models.rank import KeatRank
 from keat.runs.run import open_kept

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from command import ORDERS, assert_fails, keat, process, write_orders
+
 from keat.cli.console import print_json
 from keat.models.registry import LABEL_MODELS, LINK_MODELS, NODE_MODELS
 
@@ -201,7 +201,7 @@ def test_a_mistake_of_our_own_is_one_sentence_too(monkeypatch: pytest.MonkeyPatc
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("keat.cli.data.describe", broken)
+    monkeypatch.setattr("keat.cli.data_command.describe", broken)
     ran = keat("data", "info", "payments:2000")
     assert (ran.code, ran.out) == (1, "")
     assert "something went wrong inside keat (ZeroDivisionError: oops); run again with --debug" in ran.err

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from command import ORDERS, assert_fails, keat, write_orders
+
 from conftest import FindFile
 from keat.datasets.dataset_entries import DATASETS
 
@@ -95,7 +95,7 @@ def test_info_of_a_log_of_ones_own(tmp_path: Path) -> None:
     assert facts["gaps"]["train"]["drift"] == 0
     assert set(facts["gaps"]["test"]) == {"count", "p10", "median", "p90", "drift"}
     shown = keat("data", "info", orders, *ORDERS).out
-    assert "2024-01-01 00:00 to 2024-01-01 06:39" in shown
+    assert "2024-01-01 00:00:00 to 2024-01-01 06:39:00, 6.65 h" in shown
     assert "280 / 60 / 60" in shown
 
 
@@ -112,7 +112,7 @@ def test_sides_that_share_ids_are_kept_apart_on_request(tmp_path: Path) -> None:
         (1_700_000_000, 3600, (), "2023-11-14 22:13"),
         (1_700_000_000_000, 1000, ("--unit", "ms"), "2023-11-14 22:13"),
         (1990, 1, ("--unit", "year"), "1990 to 2049, 59 years"),
-        (0, 60, (), "0 s to 3,540 s, 59 min"),
+        (0, 60, (), "0 (s) to 3540 (s), 59 min"),
     ],
 )
 def test_times_are_shown_as_dates_where_they_can_be(

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from command import assert_fails, keat
+
 from keat.models.registry import LINK_MODELS
 from keat.models.tgn import TGNConfig
 from keat.runs.run_file import read_run_file

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from command import ORDERS, assert_fails, keat, write_orders
+
 from conftest import FindFile
 from keat.models.registry import LINK_MODELS
 

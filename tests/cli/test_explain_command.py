@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from command import assert_fails, keat
+
 from keat.models.rank import RankConfig
 from trained_runs import EVENTS, payments, small, trained
 
@@ -108,12 +108,22 @@ def test_a_pair_term_for_a_person_to_read(tmp_path: Path) -> None:
     assert "keat-rank attends to no past event that could be older" in assert_fails(older)
 
 
+ONE_OF_THREE = "Give exactly one of --src with --dst, --event and --worst."
+
+
 @pytest.mark.parametrize(
-    "arguments",
-    [(), ("--src", "3"), ("--src", "3", "--dst", "4", "--event", "1"), ("--worst", "1", "--split", "x")],
+    ("arguments", "message"),
+    [
+        ((), ONE_OF_THREE),
+        (("--src", "3"), ONE_OF_THREE),
+        (("--src", "3", "--dst", "4", "--event", "1"), ONE_OF_THREE),
+        (("--worst", "1", "--split", "x"), "'x' is not a split to score; use val or test."),
+    ],
 )
-def test_bad_usage(arguments: tuple[str, ...]) -> None:
-    assert keat("explain", trained(small()), *arguments).code == 2
+def test_bad_usage(arguments: tuple[str, ...], message: str) -> None:
+    ran = keat("explain", trained(small()), *arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert message in " ".join(ran.err.replace("│", " ").split())
 
 
 def test_mistakes_are_one_sentence(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from command import assert_fails, keat
+
 from labelled_runs import file, labelled, opened
 
 

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from keat.cli.generated_options import given_settings, offered, options_of, read_settings, union_of
+from keat.cli.generated_options import given_settings, offered, options_of, read_settings
 from keat.cli.options import with_parameters
 from keat.errors import InputError, UnknownNameError
 from keat.models.settings import setting
@@ -34,7 +34,7 @@ def test_a_field_is_an_option_without_more() -> None:
         asked.update(given)
 
     app = typer.Typer(add_completion=False)
-    app.command()(with_parameters(command, [*options_of(Toy(), "toy_", "Toys").values()]))
+    app.command()(with_parameters(command, [*options_of({"toy": Toy()}, "toy_", "Toys").values()]))
     run = CliRunner().invoke(app, ["--size", "4", "--toy-depth", "5", "--odd", "--no-even", "--most", "1"])
     assert run.exit_code == 0, run.output
     typed = {name: value for name, value in asked.items() if value is not False}
@@ -50,7 +50,7 @@ def test_settings_of_streams_are_not_offered_to_models_of_whole_graphs() -> None
     of_streams = {"batch_size", "recipe", "loss", "negatives", "historical", "bf16"}
     every = {each.name for each in offered(FitConfig())}
     assert every - {each.name for each in offered(FitConfig(), of_graph=True)} == of_streams
-    union = union_of({"a": FitConfig(), "g": FitConfig()}, "", "Training", of_graphs=["g"])
+    union = options_of({"a": FitConfig(), "g": FitConfig()}, "", "Training", of_graphs=["g"])
     assert union["loss"].annotation.__metadata__[0].help.endswith("Of a.")
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import assert_fails, keat
 
 import keat as keat_library
-from command import assert_fails, keat
 from keat.datasets.dgraphfin_generator import write_dgraphfin
 from keat.runs.epochs import kept_file, load_tensors, read_history
 from trained_runs import payments, small, trained

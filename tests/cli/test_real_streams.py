@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from command import keat
+
 from conftest import SLICES
 from keat.datasets.loading import load
 from keat.events import read_events

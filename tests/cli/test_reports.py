@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from command import ORDERS, keat, write_orders
 from small_plan import small_plan
 
-from command import ORDERS, keat, write_orders
 from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
 
 

@@ -6,9 +6,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from small_plan import small_plan
-
 from command import assert_fails, keat
+from small_plan import small_plan
 
 
 @pytest.fixture(autouse=True)

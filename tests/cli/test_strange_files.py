@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from command import assert_fails, keat, write_orders
+
 from keat.datasets.payments import simulate_payments
 
 
@@ -63,7 +63,7 @@ def test_what_the_system_says_is_said(
     def fail(*_: Any) -> None:
         raise error
 
-    monkeypatch.setattr("keat.cli.data.describe", fail)
+    monkeypatch.setattr("keat.cli.data_command.describe", fail)
     assert message in assert_fails(keat("data", "info", "payments:2000"))
 
 

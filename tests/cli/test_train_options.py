@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import pytest
-
 from command import ORDERS, assert_fails, keat, write_orders
+
 from keat.cli.generated_options import (
     kinds_of,
     offered,
 )
-from keat.cli.training import MODELS, train_command
-from keat.cli.training_options import command_for, trainable
+from keat.cli.train_command import MODELS, train_command
+from keat.cli.train_options import command_for, trainable
 from keat.models.registry import GRAPH_ARCHITECTURES
 from keat.models.tgn import TGNConfig
+from keat.runs.presets import usual_fit
 from keat.runs.run_file import read_run_file
-from keat.runs.usual import usual_fit
 from keat.training import bfloat16
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from command import assert_fails, keat
 
 HEADER = "customer,shop,when\n"

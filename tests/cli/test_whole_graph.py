@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from command import assert_fails, keat
+
 from keat.datasets.dgraphfin_generator import write_dgraphfin
 
 

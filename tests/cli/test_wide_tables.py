@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
+from command import keat
 from rich.cells import cell_len
 from rich.console import Console
 
-from command import keat
 from keat.cli import console
 from keat.cli.wide_tables import tables_within
 from trained_runs import small, trained

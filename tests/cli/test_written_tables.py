@@ -9,9 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sklearn.metrics import roc_auc_score
-
 from command import ORDERS, assert_fails, keat, write_orders
+from sklearn.metrics import roc_auc_score
 
 SMALL = ("--set", "dim=8", "--set", "neighbors=3", "--epochs", "1", "--threads", "1")
 

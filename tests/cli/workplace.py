@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from command import ORDERS, Ran, keat, write_orders
+
 from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
 from keat.events import EventStream, read_events
 

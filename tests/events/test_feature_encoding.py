@@ -225,7 +225,7 @@ def test_what_is_wrong_is_one_sentence(
 def test_a_later_file_of_another_layout_is_refused() -> None:
     lists = pa.array([[1.0, 2.0]] * N)
     learned, _ = Reading(features=("amount",)).learn(events(amount=lists))
-    with pytest.raises(InputError, match="column 'amount': it has 1 values a row where 2 are known"):
+    with pytest.raises(InputError, match="column 'amount': it has 1 values in each row where 2 are known"):
         learned.read(events())
 
 

@@ -19,8 +19,8 @@ from keat.explain.replaying import moved_back, replay
 from keat.explain.wording import duration, moment
 from keat.models.contract import Queries
 from keat.models.graphmixer import GraphMixer
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_subject import subject_of
-from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from trained_runs import EVENTS, payments, small, trained, untrained

@@ -23,8 +23,8 @@ from keat.models.contract import Queries
 from keat.models.rank import RankConfig
 from keat.models.tgat import TGATConfig
 from keat.models.with_pair_term import WithPairTerm
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_subject import subject_of
-from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from trained_runs import payments, small, trained

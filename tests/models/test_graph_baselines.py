@@ -9,7 +9,7 @@ from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
 from keat.datasets.labelled_graph import open_labelled_graph
 from keat.models.registry import GRAPH_BASELINES
-from keat.runs.testing import heuristics_beside, heuristics_for
+from keat.runs.run_evaluation import heuristics_beside, heuristics_for
 from keat.tasks.graph_label import GraphLabel, Part
 from keat.tasks.script import TGB_BATCH
 from keat.training.evaluate import evaluate

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from keat.calibration.fitting import Judgement
+from keat.calibration.calibration_error import Reliability, Sums
+from keat.calibration.collectors import Judgement
 from keat.calibration.probability import Platt
-from keat.calibration.reliability import Reliability, Sums
 from keat.calibration.temperature import Temperature
 from keat.report.reliability import reliability_section
 

@@ -29,12 +29,12 @@ from keat.errors import InputError
 from keat.models.gearsage import GEARSageConfig
 from keat.models.tgn import TGNConfig
 from keat.runs.epochs import kept_tensors, read_history
+from keat.runs.presets import usual_fit
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import RunFile, read_run_file
 from keat.runs.run_folder import KEPT
 from keat.runs.run_model import Data, open_model, task_of, train_run
 from keat.runs.spec import RunSpec, SourceSpec
-from keat.runs.testing import evaluate_run
-from keat.runs.usual import usual_fit
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import TaskSpec
 

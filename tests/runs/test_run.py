@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from conftest import MakeStream
 from keat.errors import InputError, Notice, UnknownNameError
 from keat.events import EventStream
 from keat.models.rank import RankConfig
-from keat.runs.seen import Seen
-from keat.runs.testing import evaluate_run
+from keat.runs.run_evaluation import evaluate_run
 
 DAY = 86_400
 START = 1_700_006_400
@@ -202,26 +200,6 @@ def test_two_who_save_at_once_are_told(run: Any) -> None:
     run.save()
     with pytest.raises(InputError, match="updated by another process"):
         other.save()
-
-
-def test_sums_of_rows_do_not_depend_on_pieces() -> None:
-    rng = np.random.default_rng(0)
-    stream = EventStream.from_arrays(
-        rng.integers(0, 50, 400),
-        rng.integers(0, 50, 400),
-        np.sort(rng.integers(0, 99, 400)),
-        rng.normal(size=(400, 2)),
-    )
-    whole = Seen().and_then(stream)
-    pieces = Seen().and_then(stream[:13]).and_then(stream[13:14]).and_then(stream[14:])
-    assert (pieces.total, pieces.rows, pieces.last_time) == (whole.total, whole.rows, whole.last_time)
-    assert pieces.known_rows(stream) == 400
-    assert pieces.known_rows(stream[13:]) == 387
-    assert pieces.known_rows(stream[13:14]) == 1
-    assert whole.known_rows(stream[:100]) == 0
-    other = replace(stream, dst=np.where(np.arange(400) == 7, (stream.dst + 1) % 50, stream.dst))
-    assert whole.known_rows(other) == 0
-    assert Seen().known_rows(stream) == 0
 
 
 def test_training_that_has_nothing_left_to_do_observes_nothing_twice(trained: Path, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from keat.events.feature_encoding import ColumnEncoding, FeatureEncoding
 from keat.events.fingerprint import DataFacts
 from keat.models.registry import TRAINED
 from keat.runs.facts import HeadFacts, RunFacts
+from keat.runs.presets import PRESETS, usual_fit
 from keat.runs.run_file import RunFile, read_run_file
 from keat.runs.spec import RunSpec, SourceSpec, configuration
-from keat.runs.usual import PRESETS, usual_fit
 from keat.tasks.kinds import TASKS
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import Kind, TaskSpec

@@ -25,10 +25,10 @@ from keat.models.dygformer import DyGFormerConfig
 from keat.models.graphmixer import GraphMixerConfig
 from keat.models.registry import ARCHITECTURES, create_label_model
 from keat.models.tgn import TGNConfig
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import read_run_file
 from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run
 from keat.tasks.making import make_task
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig

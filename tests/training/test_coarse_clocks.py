@@ -17,9 +17,9 @@ from keat.models.contract import LinkModel, Queries
 from keat.models.dygformer import DyGFormerConfig
 from keat.models.registry import ARCHITECTURES, build_model
 from keat.models.tgn import TGN, TGNConfig
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
-from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.training.evaluate import continue_evaluation

@@ -18,10 +18,10 @@ from keat.errors import InputError, KeatError
 from keat.events import EventStream
 from keat.models.tgn import TGNConfig
 from keat.runs.epochs import kept_tensors
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_folder import KEPT
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.training.fit import FitConfig
@@ -184,7 +184,7 @@ def test_other_features_are_refused(finished: Path) -> None:
     bare = Dataset(replace(plain, features=np.zeros((len(plain), 0), dtype=np.float32)))
     task = make_task(bare, "test")
     assert isinstance(task, LinkRanking)
-    with pytest.raises(InputError, match="features an event"):
+    with pytest.raises(InputError, match="features for each event"):
         evaluate_run(finished, bare, task, "test")
 
 

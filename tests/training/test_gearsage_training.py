@@ -18,12 +18,12 @@ from keat.errors import InputError, UnknownNameError
 from keat.models.gearsage import GEARSage, GEARSageConfig
 from keat.models.registry import build_graph_model
 from keat.runs.epochs import best_epoch, kept_tensors
+from keat.runs.presets import usual_fit
+from keat.runs.run_evaluation import evaluate_run, most_suspect
 from keat.runs.run_file import read_run_file
 from keat.runs.run_folder import KEPT
 from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec, configuration
-from keat.runs.testing import evaluate_run, most_suspect
-from keat.runs.usual import usual_fit
 from keat.tasks.graph_label import GraphLabel, Part
 from keat.training.fit import EpochReport, FitConfig
 

@@ -19,11 +19,11 @@ from keat.models.node_head import CountingEventHead, EventHead, NodeHead
 from keat.models.registry import add_head, build_model, create_node_model
 from keat.models.tgn import TGNConfig
 from keat.runs.epochs import kept_tensors
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import read_run_file
 from keat.runs.run_folder import KEPT
 from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
-from keat.runs.testing import evaluate_run
 from keat.tasks.kinds import Protocol
 from keat.tasks.label_making import label_by_period
 from keat.tasks.making import make_task, training_labels

@@ -114,7 +114,8 @@ def log_loss(probabilities: Floats, truth: Truth) -> float:
 
 
 def _held_out_loss(fit: Fit, logits: Floats, truth: Truth) -> float:
-    """Of each stretch, by the curve fitted to all others. One number has no others."""
+    """The log-loss of each stretch by the curve that was fitted to all others; 0 where there are no
+    others."""
     surprise = 0.0
     for held_out in np.array_split(np.arange(len(truth)), min(FOLDS, len(truth))):
         rest = np.ones(len(truth), dtype=bool)

@@ -1,7 +1,7 @@
 """Shares of candidates: softmax(logit / T), with T chosen so that what happened in validation is likeliest.
 
 One temperature seldom fits both the few candidates that lead and the long field behind them: among thousands,
-it is set by the field, and the leaders are told too sure. So there are three. With L the logarithm of
+it is set by the field, and the leaders come out too sure. So there are three. With L the logarithm of
 softmax(logit / T), the share of a candidate goes with
 
     exp( T/T₋ · min(L, log κ) + T/T₊ · max(L − log κ, 0) ),        κ = 1 %,
@@ -76,7 +76,7 @@ class Temperature:
             raise InputError(f"Candidates are sampled or not, not {self.sampled}.")
 
     def shares(self, logits: npt.NDArray[np.floating]) -> Floats:
-        """Of the candidates along the last axis; a logit of −∞ has none."""
+        """Shares of the candidates along the last axis; a logit of −∞ has none."""
         field, lead = _field_and_lead(_margins(logits) / self.temperature, self.knot)
         slopes = self.temperature / self.trailing, self.temperature / self.leading
         weights = np.exp(_margins(slopes[0] * field + slopes[1] * lead))
@@ -105,8 +105,8 @@ def fit_temperature(contests: Sequence[Contest], *, sampled: bool) -> Temperatur
 
 def _best_temperature(parts: Sequence[_Margins], spread: float) -> float:
     def slope(log_temperature: float) -> float:
-        """Of the negative log-likelihood over 1/T: Σ (mean margin under the shares − that of the true one).
-        It falls as T grows, through 0 at the best T."""
+        """The slope of the negative log-likelihood over 1/T: Σ (mean margin under the shares − that of the
+        true one). It falls as T grows, through 0 at the best T."""
         inverse = math.exp(-log_temperature)
         return sum(_excess(np.exp(margins * inverse), margins, true) for margins, true in parts)
 
@@ -145,7 +145,7 @@ def _field_and_lead(logits: Floats, knot: float) -> tuple[Floats, Floats]:
 
 
 def _usable(part: Contest) -> _Margins:
-    """Of the questions whose best and whose true logit are finite: others have no likelihood."""
+    """The questions whose best and whose true logit are finite: others have no likelihood."""
     fine = np.isfinite(part.logits.max(axis=1)) & np.isfinite(_of_true(part.logits, part.true))
     return _Margins(np.maximum(_margins(part.logits[fine]), LEAST), part.true[fine])
 

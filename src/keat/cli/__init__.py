@@ -11,15 +11,15 @@ import typer
 
 from keat import __version__
 from keat.cli import (
-    analyzing,
-    data,
-    demo,
-    evaluating,
-    explaining,
-    predicting,
-    reproducing,
-    training,
-    updating,
+    analyze_command,
+    data_command,
+    demo_command,
+    evaluate_command,
+    explain_command,
+    predict_command,
+    reproduce_command,
+    train_command,
+    update_command,
 )
 from keat.cli.console import out, print_error, show_notices
 from keat.disk import reason_of
@@ -33,15 +33,15 @@ app = typer.Typer(
     epilog="DATASET is a name (see: keat data list) or a path to a CSV, Parquet or Arrow file. "
     "Add --debug to any command for a traceback.",
 )
-app.command("train", cls=training.TrainCommand)(training.train_command)
-app.command("update")(updating.update_command)
-app.command("predict")(predicting.predict_command)
-app.command("explain")(explaining.explain_command)
-app.add_typer(analyzing.app, name="analyze")
-app.command("demo")(demo.demo_command)
-app.add_typer(data.app, name="data")
-app.command("evaluate")(evaluating.evaluate_command)
-app.command("reproduce")(reproducing.reproduce_command)
+app.command("train", cls=train_command.TrainCommand)(train_command.train_command)
+app.command("update")(update_command.update_command)
+app.command("predict")(predict_command.predict_command)
+app.command("explain")(explain_command.explain_command)
+app.add_typer(analyze_command.app, name="analyze")
+app.command("demo")(demo_command.demo_command)
+app.add_typer(data_command.app, name="data")
+app.command("evaluate")(evaluate_command.evaluate_command)
+app.command("reproduce")(reproduce_command.reproduce_command)
 
 
 def _print_version(wanted: bool) -> None:
@@ -72,25 +72,23 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output went away; nothing to say to anybody
         sys.stderr.close()
         sys.exit(1)
-    except KeatError as error:
-        if debug:
-            raise
-        print_error(str(error))
-        sys.exit(1)
-    except MemoryError as error:
-        if debug:
-            raise
-        print_error(f"there is not enough memory for this ({reason_of(error)}); ask for less at a time.")
-        sys.exit(1)
     except Exception as error:
         if debug:
             raise
-        if isinstance(error, OSError) and error.errno is not None:  # a full disk, a missing right
-            what = "a file" if error.filename is None else error.filename
-            print_error(f"cannot use {what} ({reason_of(error)}); see to that and try again.")
-            sys.exit(1)
-        print_error(
-            f"something went wrong inside keat ({type(error).__name__}: {error}); "
-            "run again with --debug for the traceback."
-        )
+        print_error(_sentence(error))
         sys.exit(1)
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, and what to do about it."""
+    if isinstance(error, KeatError):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory for this ({reason_of(error)}); ask for less at a time."
+    if isinstance(error, OSError) and error.errno is not None:  # a full disk, a missing right
+        what = "a file" if error.filename is None else error.filename
+        return f"cannot use {what} ({reason_of(error)}); see to that and try again."
+    return (
+        f"something went wrong inside keat ({type(error).__name__}: {error}); "
+        "run again with --debug for the traceback."
+    )

@@ -12,6 +12,7 @@ import math
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -26,7 +27,7 @@ from rich.progress import (
 from rich.text import Text
 
 from keat.cli.wide_tables import tables_within
-from keat.errors import Notice
+from keat.errors import MissingExtraError, Notice
 
 out = Console(highlight=False, markup=False, emoji=False)
 err = Console(stderr=True, highlight=False, markup=False, emoji=False)
@@ -64,6 +65,17 @@ def print_table(
 def print_line(text: str, console: Console = out) -> None:
     """One line, however long: a path in it can be copied."""
     console.print(text, soft_wrap=True)
+
+
+def draw_picture(path: Path, draw: Callable[[Path], object]) -> Path | None:
+    """Where a picture was drawn. None, and a notice, where what draws is not installed: the numbers are worth
+    having without it."""
+    try:
+        draw(path)
+    except MissingExtraError as error:
+        warnings.warn(str(error), Notice, stacklevel=1)
+        return None
+    return path
 
 
 def print_error(message: str) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
+from keat.cli.options import keyword_parameter
 from keat.errors import InputError, unknown_name
 
 DEPENDS = "depends on the model"
@@ -25,23 +26,17 @@ def offered(settings: Any, *, of_graph: bool = False) -> list[Field[Any]]:
 
 
 def options_of(
-    settings: Any, prefix: str, panel: str, *, of_nodes: Any = None, of_graph: bool = False
+    models: Mapping[str, Any],
+    prefix: str,
+    panel: str,
+    *,
+    of_graphs: Collection[str] = (),
+    of_nodes: Any = None,
 ) -> Options:
-    """An option for each field of a dataclass, with its values as defaults. ``of_nodes`` holds what they are
-    for node tasks. Names of parameters begin with ``prefix``, which tells them from the command's own."""
-    found: Options = {}
-    kinds = kinds_of(settings)
-    for each in offered(settings, of_graph=of_graph):
-        default, shown = getattr(settings, each.name), None
-        if of_nodes is not None and getattr(of_nodes, each.name) != default:
-            shown = f"{default}; node tasks {getattr(of_nodes, each.name)}"
-        found |= _options(each, kinds[each.name], default, each.metadata["help"], prefix, panel, shown)
-    return found
-
-
-def union_of(models: Mapping[str, Any], prefix: str, panel: str, of_graphs: Collection[str] = ()) -> Options:
-    """An option for each field that the settings of any model have, with the models that have it where not
-    all do, and with a default where all have the same. ``of_graphs`` are the models of whole graphs."""
+    """An option for each field that the settings of any of these models have. It has a default where all have
+    the same, and its help names the models where not all have it. ``of_graphs`` are the models of whole
+    graphs; ``of_nodes`` holds the values for node tasks, which are shown where they differ. Names of
+    parameters begin with ``prefix``, which tells them from the command's own."""
     having: dict[str, dict[str, Field[Any]]] = {}
     for model, settings in models.items():
         for each in offered(settings, of_graph=model in of_graphs):
@@ -51,6 +46,8 @@ def union_of(models: Mapping[str, Any], prefix: str, panel: str, of_graphs: Coll
         first, each = next(iter(by_model.items()))
         defaults = {getattr(models[model], name) for model in by_model}
         default, shown = (None, DEPENDS) if len(defaults) > 1 else (defaults.pop(), None)
+        if of_nodes is not None and getattr(of_nodes, name) != default:
+            shown = f"{default}; node tasks {getattr(of_nodes, name)}"
         about = _helps({model: each.metadata["help"] for model, each in by_model.items()}, models)
         found |= _options(each, kinds_of(models[first])[name], default, about, prefix, panel, shown)
     return found
@@ -120,29 +117,25 @@ def _options(
     if kind is not bool:
         asked = typer.Option(f"--{option}", help=about, show_default=show, rich_help_panel=panel)
         read_as: Any = kind if default is not None else kind | None
-        return {name: _parameter(name, Annotated[read_as, asked], default)}
+        return {name: keyword_parameter(name, Annotated[read_as, asked], default)}
     switches = {}
     for parameter, words, value in ((name, option, True), (name + OFF, f"no-{option}", False)):
         asked = typer.Option(
             f"--{words}", help=about, hidden=value is (default or False), rich_help_panel=panel
         )
-        switches[parameter] = _parameter(parameter, Annotated[bool, asked], False)
+        switches[parameter] = keyword_parameter(parameter, Annotated[bool, asked], False)
     return switches
-
-
-def _parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def _helps(helps: Mapping[str, str], models: Mapping[str, Any]) -> str:
     """What a setting means, with the models for which it does where not all have it or mean the same."""
-    told = []
+    sentences = []
     for text in dict.fromkeys(helps.values()):
         having = _families([model for model in models if helps.get(model) == text])
         lacking = _families([model for model in models if helps.get(model) != text])
         who = f"Of {', '.join(having)}." if len(having) <= len(lacking) else f"Not of {', '.join(lacking)}."
-        told.append(f"{text} {who}" if lacking else text)
-    return " ".join(told)
+        sentences.append(f"{text} {who}" if lacking else text)
+    return " ".join(sentences)
 
 
 def _families(models: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Options that several verbs share, and the one function that turns them into a dataset."""
+"""Options that several verbs share, and options that a verb takes together, as one value."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -19,29 +19,32 @@ from keat.events import Reading
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import TaskSpec
 
-DatasetArgument = Annotated[
-    str, typer.Argument(metavar="DATASET", help="A name (keat data list) or a CSV, Parquet or Arrow file.")
-]
-_FILE, _NODES = "Reading your own file", "Node tasks"
-COLUMNS = ("src", "dst", "time")
-PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-
+Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
 
 LARGEST = 2**63 - 1  # of 64 bits, in which times, seeds and counts are kept
+PICTURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
+OWN_FILE, NODE_TASKS = "Reading your own file", "Node tasks"  # panels of the help
+COLUMNS = ("src", "dst", "time")
 
 
 def at_least(lowest: int, most: int = LARGEST) -> Callable[[int | None], int | None]:
     """Check of a number. (Typer's own ``min`` widens the help by a column that nobody needs.)"""
 
     def check(value: int | None) -> int | None:
-        if value is not None and value < lowest:
-            raise typer.BadParameter(f"it must be at least {lowest}, not {value}.")
-        if value is not None and value > most:
-            raise typer.BadParameter(f"it must be at most {most}, not {value}.")
-        return value
+        if value is None or lowest <= value <= most:
+            return value
+        bound = f"at least {lowest}" if value < lowest else f"at most {most}"
+        raise typer.BadParameter(f"it must be {bound}, not {value}.")
 
     return check
+
+
+def held_out_split(name: str) -> str:
+    """Check of a split that can be scored."""
+    if name not in ("val", "test"):
+        raise typer.BadParameter(f"'{name}' is not a split to score; use val or test.")
+    return name
 
 
 def picture_place(path: Path | None) -> Path | None:
@@ -54,6 +57,11 @@ def picture_place(path: Path | None) -> Path | None:
     return path if path.suffix else path.with_suffix(".png")
 
 
+DatasetArgument = Annotated[
+    str, typer.Argument(metavar="DATASET", help="A name (keat data list) or a CSV, Parquet or Arrow file.")
+]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run (keat train --out).")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 TaskOption = Annotated[
     str | None,
     typer.Option(
@@ -72,47 +80,91 @@ EvalSample = Annotated[
 ]
 
 
-def reads_events(
-    *, without: Collection[str] = (), column_options: bool = False
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command that takes ``reading`` an option for every field of a `Reading`, and hands it over as
-    one. ``without`` are fields it has no use for; with ``column_options`` the columns of sources,
-    destinations and times are ``--src-column`` and so on, where ``--src`` is something else."""
-    return _with_options(Reading, "reading", _FILE, without, COLUMNS if column_options else ())
+def takes(kind: type[Any], argument: str) -> Decorator:
+    """Gives a command the options that the fields of a dataclass are annotated with. It is handed them as one
+    value, by the name of its ``argument``."""
+    hints = get_type_hints(kind, include_extras=True)
+    options = [keyword_parameter(each.name, hints[each.name], each.default) for each in fields(kind)]
+    return _gathered(argument, options, lambda given: kind(**given))
 
 
-def asks_of_nodes(command: Callable[..., None]) -> Callable[..., None]:
+def reads_events(*, without: Collection[str] = (), column_options: bool = False) -> Decorator:
+    """Gives a command that takes ``reading`` an option for every field of a `Reading`. ``without`` are fields
+    that it has no use for. With ``column_options`` the columns of sources, destinations and times are named
+    by ``--src-column`` and so on, for a command where ``--src`` is something else."""
+    return _from_helps(Reading, "reading", OWN_FILE, without, COLUMNS if column_options else ())
+
+
+def asks_of_nodes(command: Command) -> Command:
     """Gives a command that takes ``labels`` and ``asked`` the options of node tasks: the fields of a
     `LabelSource`, and those of a `TaskSpec` that have a help."""
+    labelled = _from_helps(LabelSource, "labels", NODE_TASKS)(command)
+    return _from_helps(TaskSpec, "asked", NODE_TASKS)(labelled)
 
-    labelled = _with_options(LabelSource, "labels", _NODES, (), ())(command)
-    return _with_options(TaskSpec, "asked", _NODES, (), ())(labelled)
+
+def _from_helps(
+    kind: type[Any], argument: str, panel: str, without: Collection[str] = (), columns: Collection[str] = ()
+) -> Decorator:
+    """Options for the fields with a help of a dataclass that knows nothing of commands."""
+    offered = {
+        _parameter_name(each, columns): each
+        for each in fields(kind)
+        if "help" in each.metadata and each.name not in without
+    }
+
+    def made(given: Mapping[str, Any]) -> Any:
+        typed = {each.name: _typed(each, given[name]) for name, each in offered.items()}
+        return kind(**{name: value for name, value in typed.items() if value is not None})
+
+    return _gathered(argument, [_option(each, name, panel) for name, each in offered.items()], made)
 
 
-def _with_options(
-    kind: type[Any], argument: str, panel: str, without: Collection[str], columns: Collection[str]
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A dataclass whose fields are options of a command, which gets it whole as one argument."""
-    offered = [each for each in fields(kind) if "help" in each.metadata and each.name not in without]
-    names = {each.name: _option_name(each, columns) for each in offered}
-    options = [_option(each, names[each.name], panel) for each in offered]
+def _parameter_name(each: Field[Any], columns: Collection[str]) -> str:
+    if each.default is True:
+        return f"no_{each.name}"
+    return f"{each.name}_column" if each.name in columns else each.name
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+
+def _option(each: Field[Any], name: str, panel: str) -> inspect.Parameter:
+    """What Typer reads: a flag for what is yes or no, a number, else a text."""
+    flag, number = isinstance(each.default, bool), isinstance(each.default, float)
+    default = None if each.default is None or flag or not each.default else str(each.default)
+    words = f"--{name.replace('_', '-')}"  # said, or Typer would add a flag that says no
+    help_text = each.metadata["help"]
+    about = typer.Option(words, help=help_text, rich_help_panel=panel, show_default=default or False)
+    kind: Any = bool if flag else (float if number else str) | None
+    return keyword_parameter(name, Annotated[kind, about], False if flag else None)
+
+
+def _typed(each: Field[Any], given: Any) -> object:
+    """The value of a field by its option: several columns are one text, and a flag turns its default round.
+    None where nothing was typed."""
+    if given is None or given is False:
+        return None
+    if isinstance(each.default, bool):
+        return not each.default
+    return tuple(given.split(",")) if isinstance(each.default, tuple) else given
+
+
+def _gathered(
+    argument: str, options: Sequence[inspect.Parameter], made: Callable[[Mapping[str, Any]], Any]
+) -> Decorator:
+    """Options in place of one argument of a command, which is made of them."""
+
+    def decorate(command: Command) -> Command:
         @wraps(command)
-        def with_it(**given: Any) -> None:
-            said = {each: given.pop(name.replace("-", "_")) for each, name in names.items()}
-            command(**given, **{argument: _made(kind, said)})
+        def gathering_command(**given: Any) -> None:
+            typed = {each.name: given.pop(each.name) for each in options}
+            command(**given, **{argument: made(typed)})
 
         signature = inspect.signature(command, eval_str=True)
-        own = [each for each in signature.parameters.values() if each.name != argument]
-        return with_parameters(with_it, [*own, *options])
+        every = [options if each.name == argument else [each] for each in signature.parameters.values()]
+        return with_parameters(gathering_command, [each for some in every for each in some])
 
     return decorate
 
 
-def with_parameters(
-    command: Callable[..., None], parameters: Sequence[inspect.Parameter]
-) -> Callable[..., None]:
+def with_parameters(command: Command, parameters: Sequence[inspect.Parameter]) -> Command:
     """The same command; Typer makes its options and arguments of these parameters."""
 
     @wraps(command)
@@ -124,41 +176,8 @@ def with_parameters(
     return same_command
 
 
-def _made(kind: type[Any], said: Mapping[str, Any]) -> Any:
-    """From options as they are typed: several columns are one text, and a flag turns its default round."""
-    typed: dict[str, object] = {}
-    for each in fields(kind):
-        value = said.get(each.name)
-        if value is None or value is False:
-            continue
-        if isinstance(each.default, bool):
-            value = not each.default
-        elif isinstance(each.default, tuple):
-            value = value.split(",")
-        typed[each.name] = value
-    return kind.of(**typed) if kind is Reading else kind(**typed)
-
-
-def _option_name(each: Field[Any], columns: Collection[str]) -> str:
-    name = each.name.replace("_", "-")
-    if each.default is True:
-        return f"no-{name}"
-    return f"{name}-column" if each.name in columns else name
-
-
-def _option(each: Field[Any], name: str, panel: str) -> inspect.Parameter:
-    """What Typer reads: a flag for what is yes or no, a number, else a text."""
-    flag, number = isinstance(each.default, bool), isinstance(each.default, float)
-    default = None if each.default is None or flag or not each.default else str(each.default)
-    about = typer.Option(
-        f"--{name}", help=each.metadata["help"], rich_help_panel=panel, show_default=default or False
-    )
-    return inspect.Parameter(
-        name.replace("-", "_"),
-        inspect.Parameter.KEYWORD_ONLY,
-        default=False if flag else None,
-        annotation=Annotated[bool if flag else (float if number else str) | None, about],
-    )
+def keyword_parameter(name: str, annotation: Any, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 def open_dataset(source: str, reading: Reading) -> Dataset:

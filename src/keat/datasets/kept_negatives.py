@@ -20,7 +20,7 @@ import numpy.typing as npt
 from keat.datasets.data_folder import OTHERWISE, data_folder
 from keat.disk import look_at, map_array, new_folder
 from keat.errors import CacheError, Notice
-from keat.events.checking import first_outside
+from keat.events.soundness import first_outside
 
 Negatives = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 MATRIX, LENGTHS = "negatives.npy", "lengths.npy"

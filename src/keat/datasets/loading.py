@@ -21,7 +21,7 @@ from keat.datasets.payments import simulate_payments
 from keat.disk import look_at
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, Reading
-from keat.events.reading import ReadingOptions
+from keat.events.reading_options import ReadingOptions
 from keat.events.splitting import HELD_OUT, Splits, split
 
 SIMULATED = "payments"  # the embedded default; "payments:1000000" for another number of events

@@ -2,7 +2,7 @@
 
 from keat.events.ids import IdMap
 from keat.events.node_labels import NodeLabels
-from keat.events.reading import Reading, read_events
+from keat.events.reading_options import Reading, read_events
 from keat.events.stream import EventStream
 from keat.events.units import UNITS, TimeUnit, humanize
 

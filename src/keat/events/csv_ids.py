@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keat.events.columns import Column
-from keat.events.dense_ids import FILL, MISSING
+from keat.events.dense_ids import DO, FILL, MISSING
+from keat.events.file_column import Column
 from keat.events.ids import BLANKS
 
 
@@ -41,18 +41,18 @@ def _trimmed(column: Column) -> tuple[Column, int | None]:
     if before == after:
         return column, None
     row = pc.index(pc.not_equal(column.data, texts), True).as_py()
-    return Column(column.where, column.name, texts), row
+    return column.holding(texts), row
 
 
 def _numbers(column: Column) -> Column | None:
-    """As int64; None where an id is something else."""
+    """The ids as int64; None where one of them is not written as a decimal number."""
     try:
         numbers = column.data.cast(pa.int64())
     except pa.ArrowInvalid:
         return None
     # Arrow also reads 0x1F as a number, which is more likely a name.
     decimal = pc.all(pc.ascii_is_decimal(pc.ascii_ltrim(column.data, "-"))).as_py()
-    return Column(column.where, column.name, numbers) if decimal else None
+    return column.holding(numbers) if decimal else None
 
 
 def _has_leading_zeros(column: Column) -> bool:
@@ -62,7 +62,7 @@ def _has_leading_zeros(column: Column) -> bool:
 
 
 def _tell_of_numbers_written_twice(columns: list[Column]) -> None:
-    """Of columns of one id space; the first number that is written in two ways is told."""
+    """A notice about the first number that is written in two ways in columns of one id space."""
     written = pa.chunked_array([chunk for column in columns for chunk in column.data.chunks]).unique()
     numbers = written.cast(pa.int64()).to_numpy()
     values, counts = np.unique(numbers, return_counts=True)
@@ -80,7 +80,7 @@ def _refuse_gaps_between_numbers(columns: list[Column]) -> None:
     if not any(pc.any(gap).as_py() for gap in gaps):
         return
     for column, gap in zip(columns, gaps, strict=True):
-        if _numbers(Column(column.where, column.name, column.data.filter(pc.invert(gap)))) is None:
+        if _numbers(column.holding(column.data.filter(pc.invert(gap)))) is None:
             return
     for column, gap in zip(columns, gaps, strict=True):
         if (row := pc.index(gap, True).as_py()) >= 0:
@@ -91,8 +91,4 @@ def _refuse_fractions(column: Column) -> None:
     """A column of 1.0, 2.0, … was whole numbers once: as text it would not meet the 1 of the other side."""
     row = pc.index(pc.match_substring(column.data, "."), True).as_py()
     if row >= 0 and column.first_not(pa.float64()) is None:
-        raise column.error(
-            f"{column.data[row]} is a fraction",
-            do="ids must be whole numbers or text, so cast them to int or string",
-            row=row,
-        )
+        raise column.error(f"{column.data[row]} is a fraction", do=DO, row=row)

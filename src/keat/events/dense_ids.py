@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from keat.events.columns import Column, is_text, to_numpy
+from keat.events.file_column import Column, is_text, to_numpy
 from keat.events.ids import IdMap
 
 Ids = npt.NDArray[np.int32]
@@ -50,14 +50,14 @@ def _checked(column: Column) -> Column:
     column.require_values(FILL)
     if is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type):
         return column
-    column = column.plain()
+    column = column.decoded()
+    if is_text(column.type):
+        return column
     if pa.types.is_floating(column.type):
         values = to_numpy(column.data)
         broken = values != np.floor(values)
         row = int(np.argmax(broken))  # the first that is no whole number, or the first of all
         raise column.error(f"{values[row]} is a {column.type}", do=DO, row=row)
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        return column.from_bytes()
     if not pa.types.is_integer(column.type):
         raise column.error(f"the values are {column.type}", do=DO)
     if pa.types.is_uint64(column.type):
@@ -106,8 +106,7 @@ def _encode_sparse(columns: list[npt.NDArray[np.integer]]) -> tuple[list[Ids], p
     labels = encoded.chunk(0).dictionary.cast(pa.int64())
     order = np.argsort(labels.to_numpy())
     labels = labels.take(pa.array(order))
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank = _ranks(order)
     return [rank[chunk.indices.to_numpy()] for chunk in encoded.chunks], labels, len(labels)
 
 
@@ -130,8 +129,7 @@ def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:
     ]
     np.minimum.at(first, joined.indices.to_numpy(), np.concatenate(seen))
     order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
+    rank = _ranks(order)
     labels = joined.dictionary.take(pa.array(order))
 
     if (blank := pc.index(labels, "").as_py()) >= 0:
@@ -170,6 +168,13 @@ def _hash(piece: pa.ChunkedArray) -> tuple[Ids, pa.Array]:
     encoded = piece.dictionary_encode()
     codes = np.concatenate([chunk.indices.to_numpy() for chunk in encoded.chunks])
     return codes, encoded.chunk(0).dictionary.cast(pa.large_string())
+
+
+def _ranks(order: npt.NDArray[np.intp]) -> Ids:
+    """The place of each in an order."""
+    ranks = np.empty(len(order), dtype=np.int32)
+    ranks[order] = np.arange(len(order), dtype=np.int32)
+    return ranks
 
 
 def _first_rows(codes: Ids) -> npt.NDArray[np.int64]:

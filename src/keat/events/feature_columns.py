@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from keat.disk import is_file, map_array
 from keat.errors import InputError
-from keat.events.columns import Column, is_text, to_numpy
+from keat.events.file_column import Column, is_text, to_numpy
 
 Matrix = npt.NDArray[np.float32]
 BLOCK = 1 << 16  # rows checked at a time: a mapped matrix is never copied as a whole
@@ -28,7 +28,7 @@ class RawColumn:
     """What a column of features is before it is encoded: numbers, or numbers that stand for values."""
 
     name: str
-    width: int  # numbers a row
+    width: int  # numbers in each row
     values: pa.Array | None = None  # of a categorical column: number k stands for value k
 
 
@@ -37,18 +37,13 @@ def read_features(
 ) -> tuple[Matrix, list[RawColumn]]:
     """(N, d): a column of numbers is one feature, a column of equally long lists is as many, and one of
     ``categorical`` values is the number of each. ``text`` is what to do about text among numbers."""
-    values: list[pa.Array | None] = []
+    raw: list[RawColumn] = []
     blocks: list[npt.NDArray[Any]] = []
     for column in columns:
-        kinds = None
-        if column.name in categorical:
-            block, kinds = _kinds(column)
-        else:
-            block = _numbers(column, text)
+        block, kinds = _kinds(column) if column.name in categorical else (_numbers(column, text), None)
         blocks.append(block)
-        values.append(kinds)
-    widths = [1 if block.ndim == 1 else block.shape[1] for block in blocks]
-    raw = [RawColumn(c.name, width, kinds) for c, width, kinds in zip(columns, widths, values, strict=True)]
+        raw.append(RawColumn(column.name, 1 if block.ndim == 1 else block.shape[1], kinds))
+    widths = [column.width for column in raw]
     if len(blocks) == 1:
         features = blocks[0].reshape(-1, widths[0]).astype(np.float32, copy=False)
     else:
@@ -63,7 +58,7 @@ def read_features(
 
 
 def map_features(path: Path, num_events: int) -> Matrix:
-    """A ``.npy`` matrix with one row an event, left on disk where it is float32 already."""
+    """A ``.npy`` matrix with one row for each event, left on disk where it is float32 already."""
     if not is_file(path):
         raise InputError(f"The feature file {path} does not exist; check the path.")
     try:
@@ -75,11 +70,11 @@ def map_features(path: Path, num_events: int) -> Matrix:
     if stored.ndim != 2 or stored.dtype.kind not in "fiub":
         raise InputError(
             f"{path} holds {stored.dtype} of shape {stored.shape}; features are a matrix of numbers, "
-            "one row an event."
+            "one row for each event."
         )
     if len(stored) != num_events:
         raise InputError(
-            f"{path} has {len(stored)} rows but there are {num_events} events; write one row an event."
+            f"{path} has {len(stored)} rows but there are {num_events} events; write one row for each event."
         )
     with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is found below
         features = np.asarray(stored, dtype=np.float32)
@@ -121,11 +116,9 @@ def first_not_finite(matrix: npt.NDArray[np.floating]) -> tuple[int, int] | None
 
 def _kinds(column: Column) -> tuple[npt.NDArray[Any], pa.Array]:
     """(N,) numbers of the values of a column, and the values. One that is missing is the empty text."""
-    column = column.plain()
+    column = column.decoded()
     kind = column.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        column = column.from_bytes()
-    elif not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+    if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         raise column.error(f"the values are {kind}, not kinds", do="give text or whole numbers")
     written = pc.fill_null(column.data.cast(pa.large_string()), "")
     encoded = pc.utf8_trim_whitespace(written).combine_chunks().dictionary_encode()
@@ -153,13 +146,11 @@ def _matrix(column: Column) -> npt.NDArray[Any]:
     if not _is_number(column.type.value_type):
         raise column.error(f"the lists hold {column.type.value_type}, not numbers", do=CLEAN)
     lengths = to_numpy(pc.list_value_length(column.data))
-    if (lengths != lengths[0]).any():
-        row = int(np.argmax(lengths != lengths[0]))
-        raise column.error(
-            f"the list has {lengths[row]} values where the first has {lengths[0]}",
-            do="make all lists equally long",
-            row=row,
-        )
+    column.refuse(
+        lengths != lengths[0],
+        lambda row: f"the list has {lengths[row]} values where the first has {lengths[0]}",
+        do="make all lists equally long",
+    )
     values = pc.list_flatten(column.data)
     if values.null_count:
         row = pc.index(pc.is_null(values), True).as_py() // int(lengths[0])

@@ -7,8 +7,9 @@ kept, so that validation, test and every later file are encoded with the same nu
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ import pyarrow.compute as pc
 
 from keat.errors import InputError, Notice
 from keat.events.feature_columns import BLOCK, Matrix, RawColumn, first_not_finite
+from keat.events.node_table import NodeTable
+from keat.events.splitting import split
+from keat.events.stream import EventStream
 
 MOST = 64  # values of a categorical column that have a column of their own
 LARGE = 1_000.0  # from here on a feature that is not scaled drowns the others
@@ -28,7 +32,7 @@ class ColumnEncoding:
     """How one column is encoded; as it is, where there are neither categories nor scales."""
 
     name: str
-    width: int  # how many numbers a row of it has as it is read
+    width: int  # how many numbers each row has as it is read
     categories: tuple[str, ...] | None = None  # as they first appeared in training; all others share a column
     mean: tuple[float, ...] = ()
     deviation: tuple[float, ...] = ()
@@ -50,9 +54,12 @@ class ColumnEncoding:
         return self.width if self.categories is None else len(self.categories) + 1
 
 
+C = TypeVar("C", RawColumn, ColumnEncoding)
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureEncoding:
-    """Of the features of events and of nodes, column by column."""
+    """How the features of events and of nodes are encoded, column by column."""
 
     events: tuple[ColumnEncoding, ...] = ()
     nodes: tuple[ColumnEncoding, ...] = ()
@@ -63,14 +70,54 @@ class FeatureEncoding:
         return sum(column.encoded_width for column in self.events[: names.index(name)])
 
 
+def learn_encoding(
+    stream: EventStream,
+    raw: Sequence[RawColumn],
+    nodes: NodeTable | None,
+    where: str,
+    *,
+    scale: bool,
+    held_out: tuple[float, float],
+    kept: Collection[str] = (),
+) -> FeatureEncoding:
+    """Learns from the events of the training split, and from the rows of the nodes that occur in them.
+    Features in ``kept`` are not scaled. A notice names another one that is not scaled although it is
+    large."""
+    learns = scale or any(column.values is not None for column in raw)
+    train = split(stream, *held_out).train if learns else stream[:0]
+    events = learn_columns(train.features, raw, scale=scale, kept=kept)
+    tell_of_large(events, stream.features, where, kept)
+    if nodes is None:
+        return FeatureEncoding(events)
+    seen = np.zeros(stream.num_nodes, dtype=np.bool_)
+    seen[train.src] = seen[train.dst] = True
+    of_nodes = learn_columns(nodes.matrix[seen & nodes.known], nodes.raw, scale=scale)
+    tell_of_large(of_nodes, nodes.matrix, nodes.where)
+    return FeatureEncoding(events, of_nodes)
+
+
+def encode_stream(
+    encoding: FeatureEncoding,
+    stream: EventStream,
+    raw: Sequence[RawColumn],
+    nodes: NodeTable | None,
+    where: str,
+) -> EventStream:
+    """The features of events and of nodes, encoded; a node without a row keeps its zeros, which are the mean
+    where features are scaled."""
+    stream = replace(stream, features=encode_columns(encoding.events, stream.features, raw, where))
+    if nodes is None:
+        return stream
+    encoded = encode_columns(encoding.nodes, nodes.matrix, nodes.raw, nodes.where)
+    return replace(stream, node_features=np.where(nodes.known[:, None], encoded, np.float32(0)))
+
+
 def learn_columns(
     training: Matrix, raw: Sequence[RawColumn], *, scale: bool, kept: Collection[str] = ()
 ) -> tuple[ColumnEncoding, ...]:
     """How to encode columns, from their training rows in time order; those in ``kept`` are not scaled."""
-    learned, start = [], 0
-    for column in raw:
-        part = training[:, start : start + column.width]
-        start += column.width
+    learned = []
+    for column, part in _parts(raw, training):
         if column.values is not None:
             learned.append(ColumnEncoding(column.name, 1, _categories(column, part[:, 0])))
         elif scale and column.name not in kept:
@@ -88,17 +135,16 @@ def encode_columns(
     for column, there in zip(columns, raw, strict=True):
         if column.width != there.width:
             raise InputError(
-                f"{where}, column '{there.name}': it has {there.width} values a row where {column.width} are "
-                "known; give files of one layout."
+                f"{where}, column '{there.name}': it has {there.width} values in each row where "
+                f"{column.width} are known; give files of one layout."
             )
     if all(column.categories is None and not column.mean for column in columns):
         return matrix
     encoded = np.zeros((len(matrix), sum(column.encoded_width for column in columns)), dtype=np.float32)
-    start = place = 0
-    for column, there in zip(columns, raw, strict=True):
-        read = matrix[:, start : start + column.width]
+    place = 0
+    for (column, read), there in zip(_parts(columns, matrix), raw, strict=True):
         out = encoded[:, place : place + column.encoded_width]
-        start, place = start + column.width, place + column.encoded_width
+        place += column.encoded_width
         if column.categories is not None:
             assert there.values is not None  # the reading says which columns are categorical
             known = pc.index_in(there.values, value_set=pa.array(column.categories, there.values.type))
@@ -115,10 +161,7 @@ def tell_of_large(
     columns: Sequence[ColumnEncoding], matrix: Matrix, where: str, kept: Collection[str] = ()
 ) -> None:
     """A notice about the first column that is not scaled and far from what a network is made for."""
-    start = 0
-    for column in columns:
-        part = matrix[:, start : start + column.width]
-        start += column.width
+    for column, part in _parts(columns, matrix):
         if column.categories is not None or column.mean or column.name in kept:
             continue
         largest = max(
@@ -175,6 +218,14 @@ def _standardize(column: ColumnEncoding, read: Matrix, out: Matrix, where: str) 
             f"{where}, column '{column.name}': {read[bad]:g} is too far from the mean of training "
             f"({mean[bad[1]]:g}) to be scaled; mend or drop such rows."
         )
+
+
+def _parts(columns: Sequence[C], matrix: Matrix) -> Iterator[tuple[C, Matrix]]:
+    """Columns with their numbers in a matrix of all of them, as it is read."""
+    start = 0
+    for column in columns:
+        yield column, matrix[:, start : start + column.width]
+        start += column.width
 
 
 def _blocks(part: Matrix) -> range:

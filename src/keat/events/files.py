@@ -19,11 +19,11 @@ import pyarrow.parquet as pq
 
 from keat.disk import look_at, unreadable
 from keat.errors import InputError
-from keat.events.columns import Column
+from keat.events.file_column import Column
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 WORDS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|", "space": " "}
-PLURALS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "pipes", " ": "spaces"}
+PLURALS = {sign: f"{word}s" for word, sign in WORDS.items()}
 BINARY = (".parquet", ".arrow", ".feather")
 KNOWN = ".csv, .tsv (or those with .gz), .parquet, .arrow or .feather"
 CSV_BLOCK = 8 << 20  # bytes a thread parses at a time
@@ -40,7 +40,7 @@ class Source:
     untyped: bool = False  # a text file: what is asked for as text comes as bytes, whatever it looks like
 
     def numbered(self) -> Source:
-        """The same with columns that are called 1, 2, 3, …"""
+        """The same source with columns that are called 1, 2, 3, …"""
         written = dict(zip(numbers(len(self.columns)), self.columns, strict=True))
 
         def read(columns: list[str], as_text: list[str]) -> pa.Table:

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from keat.disk import is_file, reason_of, unreadable
 from keat.errors import InputError
-from keat.events.columns import is_text
+from keat.events.file_column import is_text
 
 Side = Literal["src", "dst"]
 Dense = npt.NDArray[np.int32]
@@ -125,7 +125,7 @@ class IdMap:
         return self.index_written(source, side="src"), self.index_written(destination, side="dst")
 
     def find_written(self, written: pa.Array, *, side: Side | None = None) -> npt.NDArray[np.int64]:
-        """The same of an array of text, with -1 for what is nobody's id."""
+        """Dense ids of labels in an array of text, with -1 for what is nobody's label."""
         trimmed = pc.ascii_trim(written, BLANKS)
         if self._is_text():
             found = self._find(written, side)

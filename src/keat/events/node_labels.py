@@ -68,8 +68,8 @@ class NodeLabels:
         weights: npt.NDArray[np.float32],
         num_classes: int,
     ) -> NodeLabels:
-        """From one row per (time, node, class, weight), in any order; a repeated (time, node, class)
-        keeps its last weight, as TGB's reader does."""
+        """Labels of one row for each (time, node, class, weight), in any order. A (time, node, class) that is
+        repeated keeps its last weight, as in TGB's reader."""
         order = np.lexsort((classes, node, t))  # stable: of equal entries the last stays last
         t, node, classes, weights = t[order], node[order], classes[order], weights[order]
         same_row = (t[1:] == t[:-1]) & (node[1:] == node[:-1])

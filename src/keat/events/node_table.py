@@ -1,4 +1,4 @@
-"""Features of nodes from a file of their own: one row a node, which it names, and numbers."""
+"""Features of nodes from a file of their own: one row for each node, which it names, and numbers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keat.errors import InputError, Notice
-from keat.events.columns import Column, is_text
 from keat.events.feature_columns import Matrix, RawColumn, read_features
+from keat.events.file_column import Column, is_text
 from keat.events.files import open_file
 from keat.events.ids import IdMap
 
@@ -65,14 +65,12 @@ def read_node_table(
 
 def _text(column: Column) -> Column:
     column.require_values("say which node it is, or drop the row")
-    column = column.plain()
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        column = column.from_bytes()
+    column = column.decoded()
     if not (is_text(column.type) or pa.types.is_integer(column.type)):
         raise column.error(
             f"the values are {column.type}", do="nodes are whole numbers or text, so cast them"
         )
-    return Column(column.where, column.name, column.data.cast(pa.large_string()))
+    return column.holding(column.data.cast(pa.large_string()))
 
 
 def _nodes(ids: IdMap, nodes: Column, side: Column | None) -> npt.NDArray[np.int64]:
@@ -82,14 +80,11 @@ def _nodes(ids: IdMap, nodes: Column, side: Column | None) -> npt.NDArray[np.int
         return ids.find_written(written)
     source, destination = ids.find_written(written, side="src"), ids.find_written(written, side="dst")
     if side is None:
-        both = (source >= 0) & (destination >= 0)
-        if both.any():
-            row = int(np.argmax(both))
-            raise nodes.error(
-                f"'{written[row]}' is a source and a destination, which are different things here",
-                do=f"add a column '{SIDE}' that says src or dst",
-                row=row,
-            )
+        nodes.refuse(
+            (source >= 0) & (destination >= 0),
+            lambda row: f"'{written[row]}' is a source and a destination, which are different things here",
+            do=f"add a column '{SIDE}' that says src or dst",
+        )
         return np.maximum(source, destination)
     said = pc.utf8_trim_whitespace(side.data).combine_chunks()
     odd = pc.index(pc.is_in(said, value_set=pa.array(["src", "dst"], said.type)), False).as_py()

@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.errors import InputError, Notice
-from keat.events.checking import CLASSES, NODE_LABEL_PARTS, wrong_event_labels, wrong_node_labels
 from keat.events.feature_columns import first_not_finite
 from keat.events.ids import IdMap
 from keat.events.node_labels import NodeLabels, read_only
-from keat.events.saving import damaged, open_folder, save_folder
+from keat.events.saved_stream import damaged, open_folder, save_folder
+from keat.events.soundness import CLASSES, NODE_LABEL_PARTS, wrong_event_labels, wrong_node_labels
 from keat.events.units import TimeUnit, require_unit
 
 
@@ -37,7 +37,7 @@ class EventStream:
     num_nodes: int
     ids: IdMap
     unit: TimeUnit = "s"
-    labels: npt.NDArray[Any] | None = None  # (N,), one label an event
+    labels: npt.NDArray[Any] | None = None  # (N,), one label for each event
     node_features: npt.NDArray[np.float32] | None = None  # (num_nodes, d_n)
     node_labels: NodeLabels | None = None
     name: str = "events"
@@ -46,9 +46,9 @@ class EventStream:
     def __post_init__(self) -> None:
         n = len(self.t)
         if not (len(self.src) == len(self.dst) == len(self.features) == n):
-            raise ValueError("src, dst, t and features must have one row an event")
+            raise ValueError("src, dst, t and features must have one row for each event")
         if self.labels is not None and len(self.labels) != n:
-            raise ValueError("labels must have one row an event")
+            raise ValueError("labels must have one row for each event")
         for column in ("src", "dst", "t", "features", "labels", "node_features"):
             if (array := getattr(self, column)) is not None:
                 object.__setattr__(self, column, read_only(array))
@@ -69,16 +69,13 @@ class EventStream:
         labels = self.node_labels
         if labels is not None:
             labels = labels.up_to(int(self.t[stop - 1])) if stop > start else labels[:0]
-        return replace(
-            self,
-            src=self.src[start:stop],
-            dst=self.dst[start:stop],
-            t=self.t[start:stop],
-            features=self.features[start:stop],
-            labels=None if self.labels is None else self.labels[start:stop],
-            node_labels=labels,
-            offset=self.offset + start,
-        )
+        return self._with_rows(slice(start, stop), node_labels=labels, offset=self.offset + start)
+
+    def _with_rows(self, rows: slice | npt.NDArray[np.intp], **changes: Any) -> EventStream:
+        """Some of the events, or all in another order."""
+        every = {column: getattr(self, column) for column in ("src", "dst", "t", "features", "labels")}
+        chosen = {column: array[rows] for column, array in every.items() if array is not None}
+        return replace(self, **chosen, **changes)
 
     def blocks(self, size: int) -> Iterator[EventStream]:
         """Consecutive slices of ``size`` events; the last may be short."""
@@ -116,7 +113,8 @@ class EventStream:
         ids: IdMap | None = None,
         name: str = "events",
     ) -> EventStream:
-        """From arrays whose ids are dense already (0 … num_nodes-1). Sorted by time if need be."""
+        """A stream of arrays whose ids are dense already (0 … num_nodes-1). It is sorted by time if need
+        be."""
         require_unit(unit)
         checked = {c: _counts(name, c, array) for c, array in (("src", src), ("dst", dst), ("t", t))}
         n = len(checked["t"])
@@ -168,15 +166,7 @@ class EventStream:
             Notice,
             stacklevel=3,
         )
-        order = np.argsort(self.t, kind="stable")
-        return replace(
-            self,
-            src=self.src[order],
-            dst=self.dst[order],
-            t=self.t[order],
-            features=self.features[order],
-            labels=None if self.labels is None else self.labels[order],
-        )
+        return self._with_rows(np.argsort(self.t, kind="stable"))
 
     def save(self, folder: str | Path) -> None:
         """Write the columns as .npy files that `open` maps into memory; all of them or nothing."""
@@ -235,7 +225,7 @@ def _counts(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[np.int
 def _vector(name: str, column: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
     array = np.asarray(values)
     if array.ndim != 1:
-        raise InputError(f"'{column}' of {name} must have one value an event, not shape {array.shape}.")
+        raise InputError(f"'{column}' of {name} must have one value for each event, not shape {array.shape}.")
     return array
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from keat.errors import Notice
-from keat.events.columns import Column, is_text, to_numpy
+from keat.events.file_column import Column, is_text, to_numpy
 from keat.events.time_format import formatted_times
 from keat.events.units import TimeUnit
 
@@ -36,7 +34,7 @@ def read_time(column: Column, unit: TimeUnit | None, form: str | None = None) ->
         column = _parsed(column)
     kind = column.type
     if pa.types.is_decimal(kind):
-        column = Column(column.where, column.name, column.data.cast(pa.float64()))
+        column = column.holding(column.data.cast(pa.float64()))
         kind = column.type
     if pa.types.is_integer(kind):
         times, unit = _from_integers(column), unit or "s"
@@ -53,12 +51,12 @@ def read_time(column: Column, unit: TimeUnit | None, form: str | None = None) ->
 
 def _parsed(column: Column) -> Column:
     """Text as numbers or datetimes; an error at the first row that is neither."""
-    first = Column(column.where, column.name, column.data.slice(0, 1))
+    first = column.holding(column.data.slice(0, 1))
     forms = [form for form in TEXT_FORMS if first.first_not(form) is None]
     rows = [column.first_not(form) for form in forms]
     for form, row in zip(forms, rows, strict=True):
         if row is None:
-            return Column(column.where, column.name, column.data.cast(form))
+            return column.holding(column.data.cast(form))
     row = max((row for row in rows if row is not None), default=0)
     raise column.error(
         f"'{column.data[row]}' is not a time",
@@ -78,27 +76,24 @@ def _from_integers(column: Column) -> Times:
 def _from_floats(column: Column, unit: TimeUnit) -> tuple[Times, TimeUnit]:
     stored = to_numpy(column.data)
     values = stored.astype(np.float64, copy=False)
-    if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values)))
-        raise column.error(f"the time is {values[row]}", do="fill it in or drop the row", row=row)
+    column.refuse(
+        ~np.isfinite(values), lambda row: f"the time is {values[row]}", do="fill it in or drop the row"
+    )
     fractional = values != np.floor(values)
+    if unit not in FINER:
+        column.refuse(
+            fractional,
+            lambda row: f"{values[row]} is not a whole {unit}",
+            do="convert the times to whole numbers, or to seconds or milliseconds",
+        )
     if fractional.any():
-        if unit not in FINER:
-            row = int(np.argmax(fractional))
-            raise column.error(
-                f"{values[row]} is not a whole {unit}",
-                do="convert the times to whole numbers, or to seconds or milliseconds",
-                row=row,
-            )
         values = np.rint(values * MILLION)
-    if (too_large := np.abs(values) >= 2.0**63).any():
-        row = int(np.argmax(too_large))
-        raise column.error(OVERFLOW.format(value=column.data[row]), do=COARSER, row=row)
+    column.refuse(np.abs(values) >= 2.0**63, lambda row: OVERFLOW.format(value=column.data[row]), do=COARSER)
     _require_not_negative(column, values)
     if np.abs(stored).max() > 2 ** (np.finfo(stored.dtype).nmant + 1):
-        _notify(column, f"{stored.dtype} is too coarse for times this large, so they may be rounded.")
+        column.notice(f"{stored.dtype} is too coarse for times this large, so they may be rounded")
     if fractional.any():
-        _notify(column, f"times in '{unit}' have fractions, kept by converting to whole '{FINER[unit]}'.")
+        column.notice(f"times in '{unit}' have fractions, kept by converting to whole '{FINER[unit]}'")
         unit = FINER[unit]
     return values.astype(np.int64), unit
 
@@ -126,11 +121,8 @@ def _from_datetimes(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeU
 
 
 def _require_not_negative(column: Column, times: npt.NDArray[Any]) -> None:
-    if times.min() < 0:
-        row = int(np.argmax(times < 0))
-        value = column.data[row].cast(pa.string())
-        raise column.error(f"the time is negative ({value})", do="shift all times so that none is", row=row)
-
-
-def _notify(column: Column, what: str) -> None:
-    warnings.warn(f"{column.where}, column '{column.name}': {what}", Notice, stacklevel=5)
+    column.refuse(
+        times < 0,
+        lambda row: f"the time is negative ({column.data[row].cast(pa.string())})",
+        do="shift all times so that none is",
+    )

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keat.errors import InputError
-from keat.events.columns import Column, is_text, to_numpy
+from keat.events.file_column import Column, is_text, to_numpy
 
 EXCEL = "excel"
 NAMED = {"yyyymmdd": "%Y%m%d"}
@@ -57,23 +57,22 @@ def formatted_times(column: Column, form: str) -> Column:
     times = _microseconds(_written(column), form)
     if not TIME_OF_DAY.search(form):
         days = pa.array((times // MICROSECONDS_A_DAY).astype(np.int32)).cast(pa.date32())
-        return Column(column.where, column.name, pa.chunked_array([days]))
+        return column.holding(pa.chunked_array([days]))
     moments = pa.array(times).cast(pa.timestamp("us"))
     if "%f" not in form:
         moments = moments.cast(pa.timestamp("s"))
-    return Column(column.where, column.name, pa.chunked_array([moments]))
+    return column.holding(pa.chunked_array([moments]))
 
 
 def _written(column: Column) -> Column:
-    """As text without blanks around it, and none of it empty."""
+    """The times as text without blanks around it; an empty one is an error."""
     if pa.types.is_floating(column.type):  # what a frame makes of whole numbers where one was missing
         column = column.cast(pa.int64(), "{value} is not a whole number", do="write the times as text")
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        column = column.from_bytes()
+    column = column.decoded()
     if not (is_text(column.type) or pa.types.is_integer(column.type)):
         raise column.error(f"the values are {column.type}, not times", do="write them as text")
     text = pc.utf8_trim_whitespace(column.data.cast(pa.large_string()))
-    column = Column(column.where, column.name, text)
+    column = column.holding(text)
     if (row := pc.index(text, "").as_py()) >= 0:
         raise column.error(
             "the value is missing", do="every event needs a time, so fill it in or drop the row", row=row
@@ -89,9 +88,7 @@ def _microseconds(column: Column, form: str) -> npt.NDArray[np.int64]:
         return times
     encoded = column.data.take(pa.array(rows)).combine_chunks().dictionary_encode()
     values = np.zeros(len(encoded.dictionary), dtype=np.int64)
-    for place, text in enumerate(
-        encoded.dictionary.to_pylist()
-    ):  # as they appear: the first bad is the first
+    for place, text in enumerate(encoded.dictionary.to_pylist()):  # as they appear, so the first bad is first
         try:
             values[place] = _by_python(text, form)
         except (ValueError, OverflowError):
@@ -130,18 +127,15 @@ def _by_python(text: str, form: str) -> int:
 
 def _from_sheet(column: Column) -> Column:
     """Day numbers of a spreadsheet, with the time of day as a fraction, to the millisecond it resolves."""
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        column = column.from_bytes()
+    column = column.decoded()
     if is_text(column.type):
-        column = Column(column.where, column.name, pc.utf8_trim_whitespace(column.data))
+        column = column.holding(pc.utf8_trim_whitespace(column.data))
     elif not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         raise column.error(f"the values are {column.type}, not day numbers", do="leave the time format out")
     do = "mend or drop the row, or give another time format"
     column = column.cast(pa.float64(), "'{value}' is not a day number of a spreadsheet", do=do)
     days: npt.NDArray[Any] = to_numpy(column.data)
     odd = ~((days >= 0) & (days < LAST_IN_SHEETS))  # also where it is no number
-    if odd.any():
-        row = int(np.argmax(odd))
-        raise column.error(f"{days[row]} is not a day number of a spreadsheet", do=do, row=row)
+    column.refuse(odd, lambda row: f"{days[row]} is not a day number of a spreadsheet", do=do)
     moments = np.rint((days - EPOCH_IN_SHEETS) * MILLISECONDS_A_DAY).astype(np.int64)
-    return Column(column.where, column.name, pa.chunked_array([pa.array(moments).cast(pa.timestamp("ms"))]))
+    return column.holding(pa.chunked_array([pa.array(moments).cast(pa.timestamp("ms"))]))

@@ -21,7 +21,7 @@ from keat.report.figures import COLOURS, grid
 from keat.report.made import Made, PlainRow
 from keat.report.plots import pyplot, save_picture
 from keat.runs.epochs import best_epoch
-from keat.runs.testing import SomeTask, evaluate_run
+from keat.runs.run_evaluation import SomeTask, evaluate_run
 from keat.tasks.metrics import ranking_metrics
 from keat.training.evaluate import evaluate
 

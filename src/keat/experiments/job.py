@@ -11,9 +11,9 @@ import keat
 from keat.experiments.line import Settings
 from keat.experiments.sources import how_read
 from keat.models.registry import ARCHITECTURES, TRAINED
+from keat.runs.presets import WHOLE_GRAPH
 from keat.runs.run_model import Data, facts_of
 from keat.runs.spec import RunSpec, SourceSpec, configuration
-from keat.runs.usual import WHOLE_GRAPH
 from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.fit import FitConfig
 

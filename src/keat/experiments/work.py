@@ -18,10 +18,10 @@ from keat.experiments.sources import written
 from keat.models.contract import LinkModel, NodeModel
 from keat.models.registry import TRAINED
 from keat.runs.epochs import best_epoch
+from keat.runs.run_evaluation import SomeTask, evaluate_run, heuristic, heuristics_for, usual_refresh_of
 from keat.runs.run_file import is_run, read_run_file
 from keat.runs.run_model import Data, train_run
 from keat.runs.spec import RunSpec, SourceSpec
-from keat.runs.testing import SomeTask, evaluate_run, heuristic, heuristics_for, usual_refresh_of
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.script import TGB_BATCH
 from keat.tasks.task_spec import Split

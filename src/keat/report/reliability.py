@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from keat.calibration.fitting import Judgement
-from keat.calibration.reliability import Reliability
+from keat.calibration.calibration_error import Reliability
+from keat.calibration.collectors import Judgement
 from keat.calibration.temperature import Temperature
 from keat.report.page import Section
 from keat.report.svg import BLUE, GREY, Dot, Line, chart, legend

@@ -58,7 +58,7 @@ class Answer:
         return polars.from_arrow(self.table)
 
     def write(self, file: str | Path) -> Path:
-        """To a CSV or Parquet file, by its name."""
+        """Write the table to a CSV or a Parquet file, whichever its name says."""
         nested = any(pa.types.is_nested(column.type) for column in self.table.schema)
         path = require_table_file(Path(file), LISTS if nested else TABLES)
         with new_file(path) as part:
@@ -101,7 +101,7 @@ class Answer:
 
 
 def require_table_file(path: Path, kinds: Sequence[str] = TABLES) -> Path:
-    """A place and a name that a table can be written to, as far as can be told before."""
+    """Refuse a place or a name that a table cannot be written to, as far as that can be seen before."""
     require_place(path)
     if path.suffix.lower() not in kinds:
         raise InputError(f"A table is not written as {path.name}; let its name end in {' or '.join(kinds)}.")

@@ -15,15 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-from keat.calibration.fitting import Calibration
+from keat.calibration.calibrations import Calibration, about, probabilities
 from keat.calibration.temperature import Temperature
-from keat.calibration.wording import about
 from keat.errors import InputError, KeatError
 from keat.events import EventStream, Reading
+from keat.events.written_times import parsed, spoken, spoken_column
 from keat.models.contract import LearnedLinkModel, NodeQueries, Queries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.runs.answer import Answer
-from keat.runs.moments import parsed, spoken, spoken_column
 from keat.runs.pairs import read_pairs
 from keat.runs.present import Present
 
@@ -32,17 +31,15 @@ AT_ONCE = 1 << 12  # pairs, events or nodes
 SCORES_AT_ONCE = 1 << 22  # of sources × candidates
 
 
-Ends = tuple[Any, Any]  # what sources and destinations are called, a list or an Arrow array each
-
-
 class _Asked(NamedTuple):
-    """Events that are asked about, with nodes and times as the run has them."""
+    """Pairs or events that are asked about, with nodes and times as the run has them."""
 
     src: Dense
     dst: Dense
     t: npt.NDArray[np.int64]
     features: npt.NDArray[np.float32]
-    ends: Ends
+    source: Any  # what the nodes are called, a list or an Arrow array
+    destination: Any
 
 
 class Answers:
@@ -108,57 +105,50 @@ class Answers:
             return np.take_along_axis(self.calibration.shares(logits), places, axis=1)
         return self.calibration.probabilities(np.take_along_axis(logits, places, axis=1))
 
-    def score(self, pairs: Any, at: Any = None) -> Answer:
-        """The score of each pair of a file, frame or stream, or of each event where the run labels events."""
-        if isinstance(self.model, EventHead):
-            return self._score_events(self.model, pairs, at)
-        model = self._link_model()
-        if isinstance(pairs, EventStream):
-            asked = self._events(pairs)
-            src, dst, t, ends = asked.src, asked.dst, asked.t, asked.ends
+    def score(self, given: Any, at: Any = None) -> Answer:
+        """The score of each pair of a file, frame or stream, or of each event where the run labels events,
+        which is read with its features, as those of training were."""
+        head = self.model if isinstance(self.model, EventHead) else None
+        model = self._link_model() if head is None else head
+        if isinstance(given, EventStream):
+            asked = self._events(given, None)
+        elif head is not None and head.feature_dim:
+            asked = self._events(later(self.reading).read_rows(given), given)
         else:
-            src, dst, t, ends = self._pairs(pairs, at)
-        scores = [
-            model.score(Queries(src[part], t[part], dst[part][:, None]))[:, 0] for part in _parts(len(src))
-        ]
-        return self._scored(*ends, t, torch.cat(scores))
+            asked = self._pairs(given, at)
+        src, dst, t, features = asked.src, asked.dst, asked.t, asked.features
+        if head is not None and features.shape[1] != head.feature_dim:
+            raise InputError(
+                f"The events have {features.shape[1]} features each; this run was trained on "
+                f"{head.feature_dim}."
+            )
 
-    def _score_events(self, model: EventHead, events: Any, at: Any) -> Answer:
-        """Events with their features, read as those of training were."""
-        if model.feature_dim == 0 and not isinstance(events, EventStream):
-            src, dst, t, ends = self._pairs(events, at)
-            features = np.zeros((len(src), 0), dtype=np.float32)
-        else:
-            given = isinstance(events, EventStream)
-            asked = self._events(events if given else later(self.reading).read_rows(events), events)
-            src, dst, t, ends, features = asked.src, asked.dst, asked.t, asked.ends, asked.features
-            if features.shape[1] != model.feature_dim:
-                raise InputError(
-                    f"The events have {features.shape[1]} features each; this run was trained on "
-                    f"{model.feature_dim}."
-                )
-        scores = [
-            model.score(EventQueries(src[part], t[part], dst[part], features[part]))[:, 0]
-            for part in _parts(len(src))
-        ]
-        return self._scored(*ends, t, torch.cat(scores))
+        def queries(part: slice) -> Any:
+            if head is None:
+                return Queries(src[part], t[part], dst[part][:, None])
+            return EventQueries(src[part], t[part], dst[part], features[part])
 
-    def _pairs(self, pairs: Any, at: Any) -> tuple[Dense, Dense, npt.NDArray[np.int64], Ends]:
-        """Ends and times of a file or frame of pairs, and what the ends are called."""
+        scores = torch.cat([model.score(queries(part))[:, 0].detach() for part in _parts(len(src))])
+        return self._scored(asked, finite(scores.double().cpu().numpy()))
+
+    def _pairs(self, pairs: Any, at: Any) -> _Asked:
+        """The pairs of a file or frame, which has their ends and perhaps times."""
         source, destination, times = read_pairs(pairs, self.reading)
         t = self._moments(times, at, pairs)
         src, dst = self.names.ends_written(source, destination)
-        return src, dst, t, (self._labels(src, source), self._labels(dst, destination))
+        none = np.zeros((len(src), 0), dtype=np.float32)
+        return _Asked(src, dst, t, none, self._labels(src, source), self._labels(dst, destination))
 
-    def _events(self, stream: EventStream, source: Any = None) -> _Asked:
-        """The same of events; the past is refused."""
+    def _events(self, stream: EventStream, file: Any) -> _Asked:
+        """The events of a stream, which may have been read from a ``file``; events of the past are
+        refused."""
         names, stream = self.present.translated(stream)
         last = self.present.last_time
         if (stream.t < last).any():
-            self._moments(np.minimum(stream.t, last).tolist(), None, source)
+            self._moments(np.minimum(stream.t, last).tolist(), None, file)
         self.names.tell_of_strangers(names)
         ends = names.labels_of(stream.src), names.labels_of(stream.dst)
-        return _Asked(stream.src, stream.dst, stream.t, stream.features, ends)
+        return _Asked(stream.src, stream.dst, stream.t, stream.features, *ends)
 
     def _moments(self, times: Sequence[Any], at: Any, source: Any) -> npt.NDArray[np.int64]:
         """Times of rows; those that have none are asked ``at`` a time. What is wrong is said with its row."""
@@ -173,23 +163,17 @@ class Answers:
                 raise InputError(f"{where} {row + 1}: {error}") from error
         return found
 
-    def _scored(
-        self,
-        source: Any,
-        destination: Any,
-        t: npt.NDArray[np.int64],
-        scores: torch.Tensor,
-    ) -> Answer:
-        found = finite(scores.detach().double().cpu().numpy())
+    def _scored(self, asked: _Asked, scores: npt.NDArray[np.float64]) -> Answer:
         columns = {
-            "source": source,
-            "destination": destination,
-            "time": spoken_column(t, self.present.unit),
-            "score": found,
+            "source": asked.source,
+            "destination": asked.destination,
+            "time": spoken_column(asked.t, self.present.unit),
+            "score": scores,
         }
-        if self.calibration is not None and not isinstance(self.calibration, Temperature):
-            columns["probability"] = self.calibration.probabilities(found)
-        return Answer(pa.table(columns), f"{len(found):,} scores.")
+        likely = probabilities(self.calibration, scores)
+        if likely is not None:
+            columns["probability"] = likely
+        return Answer(pa.table(columns), f"{len(scores):,} scores.")
 
     def shares(self, node: str | int, now: int, top: int) -> Answer:
         """How a node will divide its next period; class c is node ``first_class`` + c."""
@@ -197,20 +181,18 @@ class Answers:
             raise InputError("This run labels events, so it is asked about events: score them.")
         if not isinstance(self.model, NodeHead):
             raise InputError("This run scores pairs, so it is asked for destinations: rank them.")
-        found = torch.softmax(
-            self.model.score(NodeQueries(self.names.index_written([node], side="src"), np.array([now])))[0],
-            dim=0,
-        )
+        queries = NodeQueries(self.names.index_written([node], side="src"), np.array([now]))
+        found = torch.softmax(self.model.score(queries)[0], dim=0)
         best = torch.topk(found, min(top, len(found)))
         columns = {
             "node": [self.names.label(self.first_class + place) for place in best.indices.tolist()],
             "share": best.values.double().numpy(),
         }
-        told = f"How {node} will divide the period after {spoken(now - 1, self.present.unit)}."
-        return Answer(pa.table(columns), told)
+        until = spoken(now - 1, self.present.unit)
+        return Answer(pa.table(columns), f"How {node} will divide the period after {until}.")
 
     def embeddings(self, now: int) -> Answer:
-        """One row a node: its label and its embedding."""
+        """A row for each node: its label and its embedding."""
         encoder = self.model.encoder if isinstance(self.model, NodeHead) else self.model
         nodes = torch.arange(len(self.names))
         with torch.no_grad():

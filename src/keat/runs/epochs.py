@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from keat.calibration.keeping import read_calibration
+from keat.calibration.calibrations import read_calibration
 from keat.disk import look_at, new_file, reading
 from keat.errors import InputError
 from keat.training.fit import EpochReport
@@ -88,8 +88,8 @@ def _report(folder: Path, number: int, line: str) -> EpochReport:
     wrong = [name for name, is_right in right.items() if not is_right]
     if wrong:
         raise damaged(folder, f"line {number} of {METRICS} has no sound '{wrong[0]}'")
-    told = {name: report[name] for name in ("epoch", "val", "best", *_NUMBERS)}
-    return EpochReport(**told, calibration=calibration)
+    entries = {name: report[name] for name in ("epoch", "val", "best", *_NUMBERS)}
+    return EpochReport(**entries, calibration=calibration)
 
 
 def _is_number(value: object) -> bool:
@@ -131,7 +131,7 @@ def numbered_files(folder: Path) -> dict[Path, int]:
 
 
 def unnumbered_file(folder: Path, which: Kept) -> Path:
-    """As earlier versions called it."""
+    """The file of an epoch as earlier versions called it."""
     return folder / f"{which}.safetensors"
 
 
@@ -180,7 +180,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
 
 
 def require_tensors(path: Path) -> None:
-    """There is a file of tensors, as far as can be told from its header and its length."""
+    """There is a file of tensors, as far as its header and its length show."""
     try:
         with _opening(path), safe_open(path, "pt"):
             return

@@ -1,4 +1,4 @@
-"""`RunFacts`: what training found out of the data, and what a model has to be told to be built again."""
+"""`RunFacts`: what training found out of the data, without which its model cannot be built again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HeadFacts:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """Of the data a run was trained on."""
+    """What training found out of its data."""
 
     data: DataFacts
     unit: TimeUnit
@@ -46,11 +46,14 @@ class RunFacts:
         if not (math.isfinite(self.sigma) and self.sigma > 0):
             raise ValueError(f"{self.sigma} is no σ")
         if not (1 <= self.num_nodes < MOST_NODES and 0 <= self.feature_dim < MOST_NODES):
-            raise ValueError(f"{self.num_nodes} nodes with {self.feature_dim} features an event are none")
+            raise ValueError(
+                f"{self.num_nodes} nodes with {self.feature_dim} features for each event are none"
+            )
 
     def require_features(self, name: str, feature_dim: int) -> None:
         """Events that the model can be shown have as many features as those it was trained on."""
         if feature_dim != self.feature_dim:
             raise InputError(
-                f"{name} has {feature_dim} features an event; this run was trained on {self.feature_dim}."
+                f"{name} has {feature_dim} features for each event; this run was trained on "
+                f"{self.feature_dim}."
             )

@@ -49,7 +49,7 @@ class NodeNames:
         return nodes[known.index_written(labels)]
 
     def labels_of(self, nodes: npt.NDArray[np.integer]) -> pa.Array:
-        """The same of many."""
+        """What many nodes are called."""
         return self.labels.take(pa.array(nodes))
 
     def find(self, labels: Sequence[str | int] | pa.Array, side: Side) -> Dense:
@@ -60,8 +60,8 @@ class NodeNames:
         return np.where(found < 0, -1, nodes[np.maximum(found, 0)]).astype(np.int32) if len(nodes) else found
 
     def index_written(self, labels: Sequence[str | int], *, side: Side) -> Dense:
-        """The same for asking: strangers have numbers beyond all nodes, the same label the same. That there
-        are some is said: it may be a slip of the pen."""
+        """Nodes of labels that are asked about. A stranger has a number beyond all nodes, and one label
+        always the same. A notice says that there are strangers, since it may be a slip of the pen."""
         found = self.find(labels, side)
         rows = np.flatnonzero(found < 0).tolist()
         distinct = dict.fromkeys(labels[row] for row in rows)
@@ -74,7 +74,7 @@ class NodeNames:
         return found
 
     def tell_of_strangers(self, names: NodeNames) -> None:
-        """That some of other names, which begin with these, are new."""
+        """A notice that some of other names, which begin with these, are new."""
         if len(names) > len(self):
             self._tell_of_strangers(names.label(len(self)), len(names) - len(self))
 
@@ -107,8 +107,8 @@ class NodeNames:
         return f"; did you mean '{known[near[0]]}'?" if near else "."
 
     def joined_by(self, ids: IdMap) -> tuple[NodeNames, Dense]:
-        """With the nodes of another map added that are not known yet; and for each of its nodes which one it
-        is here."""
+        """These names with the nodes of another map that are not known yet; and for each node of that map,
+        which one it is here."""
         theirs = NodeNames.of(ids)
         if (theirs.side is None) != (self.side is None):
             raise InputError("One of the two has separate sources and destinations and the other has not.")

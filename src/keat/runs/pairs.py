@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from keat.errors import InputError
 from keat.events import Reading
-from keat.events.columns import Column
+from keat.events.file_column import Column
 from keat.events.files import open_file, open_frame
 from keat.events.roles import USUAL_NAMES
 

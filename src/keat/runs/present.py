@@ -20,9 +20,9 @@ from torch import Tensor
 from keat.errors import InputError, Notice
 from keat.events import EventStream, TimeUnit
 from keat.events.units import clock_of
+from keat.events.written_times import spoken
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import NodeHead
-from keat.runs.moments import spoken
 from keat.runs.node_names import NodeNames
 from keat.runs.seen import Seen
 from keat.state.checking import parts_of
@@ -55,7 +55,7 @@ class Present:
 
     @property
     def last_time(self) -> int:
-        """Of everything that was seen."""
+        """The last time of everything that was seen."""
         return self.model.last_time() if self.seen.last_time is None else self.seen.last_time
 
     def observe(self, stream: EventStream, late: Late) -> Observed:

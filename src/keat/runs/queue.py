@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from keat.datasets.dgraphfin import DGraphFin
+from keat.datasets.loading import Dataset
 from keat.errors import InputError
+from keat.events.written_times import spoken_column
 from keat.runs.answer import Answer
-from keat.runs.moments import spoken_column
 from keat.runs.node_names import NodeNames
+from keat.runs.run_evaluation import SomeTask
 from keat.runs.run_model import Data
-from keat.runs.testing import SomeTask
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkRanking
 from keat.tasks.node_label import NodeLabel
@@ -19,33 +19,26 @@ from keat.training.evaluate import Evaluation
 
 
 def require_scores(task: SomeTask) -> None:
-    """Whether a task makes something of each event."""
+    """Refuse a task that does not make something of each event."""
     if not isinstance(task, GraphLabel | LinkRanking | NodeLabel):
         raise InputError(f"The events of {task.kind} have no score each; use a ranking or labels.")
 
 
 def scored_events(task: SomeTask, data: Data, found: Evaluation) -> Answer:
-    """Of a ranking the rank of what happened, worst first: what surprised the model. Of labels the score, the
-    highest first, with the label that was given."""
+    """A ranking gives the rank of what happened, the worst first, which is what surprised the model. Labels
+    give the score, the highest first, and the label that is true."""
     require_scores(task)
     outcomes = found.outcomes.double().cpu().numpy()
+    order = np.argsort(-outcomes, kind="stable")
+    said = {"rank" if isinstance(task, LinkRanking) else "score": outcomes[order]}
+    if isinstance(task, GraphLabel | NodeLabel):
+        said["label"] = task.truth[order].astype(int)
     if isinstance(task, GraphLabel):
-        order = np.argsort(-outcomes, kind="stable")
-        columns = {
-            "node": task.nodes[order],
-            "score": outcomes[order],
-            "label": task.truth[order].astype(int),
-        }
-        return Answer(pa.table(columns), f"{len(order):,} nodes, the most suspect first.")
-    assert not isinstance(data, DGraphFin)
-    if isinstance(task, NodeLabel):
-        order = np.argsort(-outcomes, kind="stable")
-        rows, told = task.asked[order], {"score": outcomes[order], "label": task.truth[order].astype(int)}
-    else:
-        assert isinstance(task, LinkRanking)
-        order = np.argsort(-outcomes, kind="stable")
-        rows, told = task.asked[order], {"rank": outcomes[order]}
-    events = task.positives if isinstance(task, LinkRanking) else task.events
+        nodes = {"node": task.nodes[order]}
+        return Answer(pa.table(nodes | said), f"{len(order):,} nodes, the most suspect first.")
+    assert isinstance(data, Dataset)
+    assert isinstance(task, LinkRanking | NodeLabel)
+    rows, events = task.asked[order], task.positives if isinstance(task, LinkRanking) else task.events
     names = NodeNames.of(data.stream.ids)
     return Answer(
         pa.table(
@@ -54,7 +47,7 @@ def scored_events(task: SomeTask, data: Data, found: Evaluation) -> Answer:
                 "source": names.labels_of(events.src[rows]),
                 "destination": names.labels_of(events.dst[rows]),
                 "time": spoken_column(events.t[rows], events.unit),
-                **told,
+                **said,
             }
         ),
         f"{len(rows):,} events of {data.name}, the most telling first.",

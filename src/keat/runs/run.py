@@ -8,31 +8,31 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keat.calibration.fitting import Calibration
+from keat.calibration.calibrations import Calibration
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import EventStream, TimeUnit
+from keat.events.written_times import spoken
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import NodeHead
 from keat.runs.answer import Answer
 from keat.runs.answers import Answers, later
 from keat.runs.epochs import best_epoch, checking
 from keat.runs.facts import RunFacts
-from keat.runs.kept import Kept, kept_number, read_kept, write_kept
-from keat.runs.moments import spoken
 from keat.runs.node_names import NodeNames
 from keat.runs.present import Late, Observed, Present
 from keat.runs.run_file import RunFile, read_ids, read_run_file
 from keat.runs.run_model import Data, TrainedModel, open_model, task_of
 from keat.runs.seen import Seen
+from keat.runs.seen_files import Version, read_remembered, read_version, write_version
 from keat.runs.spec import RunSpec
 from keat.training.fit import EpochReport
 
 if TYPE_CHECKING:
     from keat.explain import Explained
     from keat.report.page import Page
-    from keat.runs.testing import SomeTask, Tested
+    from keat.runs.run_evaluation import SomeTask, Tested
     from keat.training.evaluate import Evaluation
 
 
@@ -93,7 +93,7 @@ class Run:
 
     @property
     def metrics(self) -> dict[str, float]:
-        """Of validation, at the epoch that was kept."""
+        """Metrics of validation, at the epoch that was kept."""
         return self.best.val
 
     @property
@@ -107,7 +107,7 @@ class Run:
 
     @property
     def last_time(self) -> int:
-        """Of everything the run has seen."""
+        """The last time of everything the run has seen."""
         return self.present.last_time
 
     def __repr__(self) -> str:
@@ -188,9 +188,9 @@ class Run:
         return explain_pair(self, source, destination, at, features)
 
     def suspects(self, graph: str | Path | DGraphFin | None = None, *, top: int = 10) -> Answer:
-        """Of a run of a whole graph: the test nodes, whose labels training was not told, that look most like
-        frauds, with their probability."""
-        from keat.runs.testing import most_suspect
+        """The nodes that look most like frauds, with their probability, of a run of a whole graph. They are
+        test nodes, whose labels training did not see."""
+        from keat.runs.run_evaluation import most_suspect
 
         return most_suspect(self.folder, self.file, self.calibration, graph, top)
 
@@ -215,7 +215,7 @@ class Run:
         """Metrics on a split, of the data it was trained on where no others are given. It starts from the
         state after validation, or for other data from the first event; what the run has seen since does not
         matter and stays."""
-        from keat.runs.testing import evaluate_run, usual_refresh_of
+        from keat.runs.run_evaluation import evaluate_run, usual_refresh_of
 
         data = self.open_data() if data is None else data
         task = task_of(self.spec, data, split)
@@ -227,7 +227,7 @@ class Run:
     def test(self, data: Data | None = None, task: SomeTask | None = None) -> Tested:
         """The test split, with the heuristics beside it and how far scores can be trusted. ``task`` is that
         of the test split, where it was made already."""
-        from keat.runs.testing import tested
+        from keat.runs.run_evaluation import tested
 
         return tested(self, self.open_data() if data is None else data, task)
 
@@ -248,20 +248,21 @@ class Run:
 
     def save(self) -> None:
         """Keep what the run has seen in its folder, whole or not at all."""
-        present = self.present
-        kept = Kept(self._number + 1, self.best.epoch, present.seen, present.names, present.tensors())
-        write_kept(self.folder, kept)
-        self._number += 1
+        now = self.present
+        version = Version(self._number + 1, self.best.epoch, now.seen)
+        write_version(self.folder, version, now.names, now.tensors())
+        self._number = version.number
 
 
 def open_kept(folder: str | Path, device: str = "cpu") -> Run:
     """The run in a folder, as it was last saved."""
     folder = Path(folder)
     run = open_trained(folder, read_run_file(folder), device)
-    kept = None if run.spec.is_of_graph else read_kept(folder)
-    if kept is not None and kept.epoch == run.best.epoch:  # else it was trained on since: other parameters
+    version = None if run.spec.is_of_graph else read_version(folder)
+    if version is not None and version.epoch == run.best.epoch:  # else it was trained on since
+        names, tensors = read_remembered(folder, version)
         with checking(folder, "best"):
-            run.present.restore(kept.names, kept.seen, kept.tensors)
+            run.present.restore(names, version.seen, tensors)
     return run
 
 
@@ -272,7 +273,9 @@ def open_trained(folder: Path, file: RunFile, device: str = "cpu") -> Run:
     model = open_model(folder, file, device)
     assert isinstance(model, LearnedLinkModel | NodeHead)
     present = Present(model, file.facts.unit, NodeNames.of(read_ids(folder, file.facts.num_nodes)))
-    return Run(folder, file, best_epoch(folder), present, kept_number(folder), device)
+    version = read_version(folder)
+    number = 0 if version is None else version.number
+    return Run(folder, file, best_epoch(folder), present, number, device)
 
 
 def has_seen_all(run: Run, data: Dataset) -> None:

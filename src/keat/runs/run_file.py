@@ -32,8 +32,8 @@ class RunFile:
         return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
 
     def differences(self, other: RunFile) -> list[str]:
-        """In what another run is another: names of parts, none where one is the other gone on with. How long
-        to train may differ, and what files and columns of the same events are called."""
+        """Names of the parts in which another run differs; none where one continues the other. How long to
+        train may differ, and so may the names of files and columns of the same events."""
         mine, theirs = (
             {
                 "model": file.spec.model,
@@ -48,11 +48,11 @@ class RunFile:
                 "sigma": file.facts.sigma,
                 "keat": file.facts.keat,
             }
-            for file in (self._told_as_much_as(other), other._told_as_much_as(self))
+            for file in (self._knowing_as_much_as(other), other._knowing_as_much_as(self))
         )
         return sorted(part for part in mine if mine[part] != theirs[part])
 
-    def _told_as_much_as(self, other: RunFile) -> RunFile:
+    def _knowing_as_much_as(self, other: RunFile) -> RunFile:
         """Runs of whole graphs of format 1 knew nothing of their graph but its edges: whether those are the
         same is seen by their number and their σ."""
         if other.facts.asked or not self.spec.is_of_graph:
@@ -114,7 +114,7 @@ def _typed(content: dict[str, object]) -> RunFile:
 
 
 def whole_run_file(folder: Path) -> RunFile:
-    """The same of a run whose nodes have names, too, which are as many as it says."""
+    """What a run is, once it is known that its nodes have names, and as many as it says."""
     file = read_run_file(folder)
     if not file.spec.is_of_graph:
         read_ids(folder, file.facts.num_nodes)

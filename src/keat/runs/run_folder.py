@@ -3,8 +3,8 @@
     run/
       run.json                  what it is: model, configuration, σ, data fingerprint, version
       ids.parquet               what the user calls the nodes
-      metrics.jsonl             one line an epoch, and so which epochs there are; the line of a best one has
-                                its calibration
+      metrics.jsonl             one line for each finished epoch, which says that there is one; the line of
+                                a best epoch also holds its calibration
       last-00003.safetensors    parameters and optimizer after the last finished epoch: for resuming
       best-00002.safetensors    parameters and state (memory, rings, the events they point to) of the best
                                 epoch, after validation: for scoring what comes next

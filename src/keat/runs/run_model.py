@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import keat
@@ -16,11 +16,11 @@ from keat.events.fingerprint import DataFacts
 from keat.events.units import clock_of
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel
 from keat.models.gearsage import GEARSage, GEARSageConfig
-from keat.models.registry import assemble, build_graph_model, build_model
+from keat.models.node_head import HEADS, NodeHead
+from keat.models.registry import add_head, assemble, build_graph_model, build_model
 from keat.runs.facts import HeadFacts, RunFacts
-from keat.runs.heads import node_model, open_head
-from keat.runs.run_file import RunFile
-from keat.runs.run_folder import RunFolder, load_best
+from keat.runs.run_file import RunFile, read_run_file
+from keat.runs.run_folder import RunFolder, load_best, load_parameters
 from keat.runs.spec import RunSpec
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkTask
@@ -80,7 +80,7 @@ def train_run(
 
 
 def settled(asked: TaskSpec, task: AnyTask | GraphLabel) -> TaskSpec:
-    """With what the dataset decided: the kind of task, and against whom a positive is ranked."""
+    """The spec of a task with what the dataset decided: its kind, and against whom a positive is ranked."""
     negatives = task.strategy if isinstance(task, LinkTask) else None
     return replace(asked, kind=task.kind, negatives=negatives)  # type: ignore[arg-type]
 
@@ -106,7 +106,10 @@ def open_model(folder: Path, file: RunFile, device: str = "cpu") -> TrainedModel
         model: LearnedLinkModel = assemble(
             config, facts.num_nodes, facts.feature_dim, facts.sigma, clock
         ).eval()
-        return model if facts.head is None else open_head(model, facts.head)
+        if facts.head is None:
+            return model
+        head = facts.head
+        return add_head(model, HEADS[head.kind], head.size, frozen=head.frozen)
 
     with _enough_memory():
         model: TrainedModel = load_best(folder, build).to(device)
@@ -133,7 +136,32 @@ def _fresh_model(
     if isinstance(task, LinkTask):
         return model, None
     assert not isinstance(task, GraphLabel)
-    return node_model(model, spec, task)
+    return _node_model(model, spec, task)
+
+
+def _node_model(encoder: LearnedLinkModel, spec: RunSpec, task: AnyTask) -> tuple[NodeHead, HeadFacts]:
+    """The model of a node task, and what to keep of its head. If the spec names the run of an encoder, that
+    has its parameters, and they stay as they are."""
+    frozen = spec.encoder is not None
+    if spec.encoder is not None:
+        _load_encoder(encoder, spec, Path(spec.encoder))
+    chosen = NODE_TASKS[task.kind].head(task, spec.counts)
+    head = HeadFacts(chosen.kind, chosen.size, frozen, chosen.first_class)
+    return add_head(encoder, HEADS[head.kind], head.size, frozen=frozen, seed=spec.fitting.seed), head
+
+
+def _load_encoder(encoder: LearnedLinkModel, spec: RunSpec, run: Path) -> None:
+    there = read_run_file(run)
+    if there.facts.head is not None:
+        raise InputError(f"{run} was trained for a node task; an encoder is a run of links.")
+    mine, theirs = asdict(spec.config), asdict(there.spec.config)
+    if mine != theirs:
+        different = sorted(key for key, value in mine.items() if theirs.get(key) != value)
+        raise InputError(
+            f"{run} is another model (different {', '.join(different) or 'kind'}); give the same options as "
+            "it was trained with."
+        )
+    load_parameters(run, encoder)
 
 
 def _lessons(spec: RunSpec, data: Data, task: AnyTask | GraphLabel, model: TrainedModel) -> Lessons:

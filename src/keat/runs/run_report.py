@@ -23,10 +23,10 @@ from keat.report.results import Result, results_section
 from keat.report.tables import Table
 from keat.runs.epochs import read_history
 from keat.runs.run import Run
+from keat.runs.run_evaluation import Tested
 from keat.runs.run_model import Data
 from keat.runs.run_subject import subject_of_run
 from keat.runs.spec import RunSpec
-from keat.runs.testing import Tested
 from keat.tasks.graph_label import PARTS, labelled_nodes
 from keat.tasks.link import LinkRanking
 from keat.training.fit import EpochReport
@@ -38,7 +38,7 @@ Tile = tuple[str, str]
 
 
 def write_run_report(run: Run, data: Data, tested: Tested) -> Page:
-    """To ``report.html`` in the folder of the run."""
+    """Write the page to ``report.html`` in the folder of the run."""
     spec, history = run.spec, read_history(run.folder)
     headline = next(iter(run.metrics))
     story, tiles = beside_others(run, history, tested)

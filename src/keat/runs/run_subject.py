@@ -9,11 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from keat.calibration.temperature import Temperature
-from keat.datasets.loading import Dataset
-from keat.errors import InputError
+from keat.datasets.loading import SIMULATED, Dataset
+from keat.datasets.payments import FEATURES
+from keat.errors import InputError, unknown_name
 from keat.events import Reading
+from keat.events.feature_columns import read_features
+from keat.events.feature_encoding import ColumnEncoding, encode_columns
+from keat.events.file_column import Column
 from keat.explain.asking import Asker
 from keat.explain.asking_labels import LabelAsker
 from keat.explain.explained import Explained
@@ -21,10 +26,9 @@ from keat.explain.subject import LabelSubject, Subject
 from keat.explain.wording import three_days
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import EventHead, NodeHead
-from keat.runs.given_features import columns_of, encoded_features, is_simulated
 from keat.runs.node_names import NodeNames
 from keat.runs.run import Run, open_kept
-from keat.runs.spec import Progress
+from keat.runs.spec import Progress, SourceSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,7 +49,7 @@ def explain_pair(
     t = run.moment(at)
     if isinstance(asker, LabelAsker):
         columns = asker.subject.columns
-        said = None if features is None else encoded_features(columns, features)
+        said = None if features is None else _encoded_features(columns, features)
         return asker.pair(source, destination, t, said)
     if features is not None:
         raise InputError(f"{run.folder} scores pairs, which have no features; leave them out.")
@@ -85,7 +89,7 @@ class _KnownNodes:
 
 
 def subject_of(folder: Path) -> Subject:
-    """Of the run in a folder."""
+    """The subject of explanations that the run in a folder is."""
     return subject_of_run(open_kept(folder))
 
 
@@ -116,8 +120,8 @@ def label_subject_of(run: Run, model: EventHead) -> LabelSubject:
         names=run.names,  # a card that was never seen is one of the things to explain
         validated=validated,
         present=model,
-        label="fraud" if is_simulated(source) else source.reading.label,
-        columns=columns_of(source, run.facts.feature_dim),
+        label="fraud" if _is_simulated(source) else source.reading.label,
+        columns=_columns_of(source, run.facts.feature_dim),
         probability=_probability(run),
     )
 
@@ -169,3 +173,41 @@ def _require_explained(run: Run) -> None:
     raise InputError(
         f"{run.folder} {what}; explanations are of scores of links and of events that are labelled."
     )
+
+
+# -- the features of one event as the user writes them --------------------------------------------------
+
+
+def _columns_of(source: SourceSpec, feature_dim: int) -> tuple[ColumnEncoding, ...]:
+    """What the features of a run are called and how they are encoded. A stream in memory, and most sets that
+    are known by name, have no names for them."""
+    if source.reading.encoding is not None:
+        return source.reading.encoding.events
+    names = FEATURES if _is_simulated(source) else [f"feature {k + 1}" for k in range(feature_dim)]
+    return tuple(ColumnEncoding(name, 1) for name in names)
+
+
+def _is_simulated(source: SourceSpec) -> bool:
+    """Whether the data are the simulated payments, whose columns are known though no file names them."""
+    return source.name is not None and source.name.partition(":")[0] == SIMULATED
+
+
+def _encoded_features(
+    columns: tuple[ColumnEncoding, ...], given: Mapping[str, Any]
+) -> npt.NDArray[np.float32] | None:
+    """Values by the name of their column → (d,); None where the run has no features."""
+    names = [column.name for column in columns]
+    for name in given:
+        if name not in names:
+            raise unknown_name("feature of this run", name, names)
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise InputError(f"An event of this run also has {', '.join(missing)}; give all of its features.")
+    if not columns:
+        return None
+    kinds = [column.name for column in columns if column.categories is not None]
+    read, raw = read_features(
+        [Column("The event", name, pa.chunked_array([pa.array([given[name]])])) for name in names], kinds
+    )
+    encoded: npt.NDArray[np.float32] = encode_columns(columns, read, raw, "The event")[0]
+    return encoded

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -32,8 +33,17 @@ class Seen:
     sums: tuple[tuple[int, int], ...] = ()
     total: tuple[int, int] = (0, 0)
 
+    def __post_init__(self) -> None:
+        """It may come from a file."""
+        numbers = (self.rows, self.last_time or 0, *self.starts, *self.total, *chain(*self.sums))
+        if min(numbers) < 0:
+            raise ValueError(f"{min(numbers)} is below 0")
+        parts = (self.rows > 0, self.last_time is not None, bool(self.starts), any(self.total))
+        if len(set(parts)) > 1 or len(self.starts) != len(self.sums):
+            raise ValueError("rows, times, pieces and sums do not belong together")
+
     def and_then(self, events: EventStream) -> Seen:
-        """With one more piece."""
+        """What has been seen when one more piece has."""
         if len(events) == 0:
             return self
         added = _sums(events)[-1]
@@ -85,7 +95,7 @@ def _sums(events: EventStream) -> Words:
 
 
 def _numbers(events: EventStream) -> Words:
-    """Two numbers a row, (n, 2)."""
+    """Two numbers for each row, (n, 2)."""
     row = np.zeros(len(events), dtype=np.uint64)
     columns: list[npt.NDArray[Any]] = [events.src, events.dst, events.t]
     if events.feature_dim:

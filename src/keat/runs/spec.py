@@ -19,9 +19,9 @@ from keat.events import Reading
 from keat.events.splitting import HELD_OUT
 from keat.models.gearsage import GEARSageConfig
 from keat.models.registry import TRAINED, ModelConfig
-from keat.runs.usual import Preset, usual_fit
+from keat.runs.presets import Preset, usual_fit
 from keat.tasks.label_source import LabelSource
-from keat.tasks.task_spec import TaskSpec
+from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.fit import FitConfig
 
 Progress = Callable[[int, int | None], None]  # (bytes done, bytes in all)
@@ -38,7 +38,7 @@ class SourceSpec:
 
     @classmethod
     def of(cls, data: Dataset, labels: LabelSource | None = None) -> Self:
-        """Of a dataset that is open."""
+        """The source of a dataset that is open."""
         return cls(data.origin, data.reading or Reading(), data.held_out, labels or LabelSource())
 
     def like(self, name: str, given: Reading) -> Self:
@@ -59,7 +59,7 @@ class SourceSpec:
         return self.labels.label(data, task.labelled)
 
     def open_graph(self) -> DGraphFin:
-        """The same of a whole labelled graph."""
+        """Read the data where they are a whole labelled graph."""
         return open_labelled_graph(self._known_name())
 
     def _known_name(self) -> str:
@@ -99,10 +99,9 @@ class RunSpec:
         counts: bool = True,
         data: str = "",
     ) -> Self:
-        """With what is given in place of the defaults of the model and of its training; ``data`` is what the
-        dataset is called, which a preset may depend on."""
-        if model not in TRAINED:
-            raise unknown_name("trainable model", model, TRAINED)
+        """A spec with what is given in place of the defaults of the model and of its training. ``data`` is
+        the name of the dataset, on which a preset may depend."""
+        require_trainable(model)
         task = task or TaskSpec(kind="link-ranking")
         if encoder is not None and not task.is_of_nodes:
             raise InputError("An encoder is for node tasks: node-label or node-property.")
@@ -117,10 +116,14 @@ class RunSpec:
         )
 
 
-def configuration(name: str, **changes: Any) -> Any:
-    """The configuration of a trainable model, with what was given in place of its defaults."""
+def require_trainable(name: str) -> None:
     if name not in TRAINED:
         raise unknown_name("trainable model", name, TRAINED)
+
+
+def configuration(name: str, **changes: Any) -> Any:
+    """The configuration of a trainable model, with what was given in place of its defaults."""
+    require_trainable(name)
     config = TRAINED[name].config
     for key in changes:
         if not hasattr(config, key):
@@ -129,21 +132,26 @@ def configuration(name: str, **changes: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
-    """What may be said in one breath when a model is trained, by what it is about."""
+class Choice:
+    """What somebody chose who has a model trained. What they did not choose is the best we know for it."""
 
-    reading: Reading
-    labels: LabelSource
-    task: Mapping[str, Any]
-    fitting: Mapping[str, Any]
-    settings: Mapping[str, Any]
+    reading: Reading = field(default_factory=Reading)
+    labels: LabelSource = field(default_factory=LabelSource)
+    task: TaskSpec = field(default_factory=TaskSpec)
+    held_out: tuple[float, float] = HELD_OUT
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the model
+    fitting: Mapping[str, Any] = field(default_factory=dict)
+    preset: Preset = "usual"
+    encoder: str | None = None
+    counts: bool = True
 
     @classmethod
-    def of(cls, model: str, options: Mapping[str, Any]) -> Self:
-        if model not in TRAINED:
-            raise unknown_name("trainable model", model, TRAINED)
-        kinds = (Reading, LabelSource, TaskSpec, FitConfig, type(TRAINED[model].config))
-        known = [{setting.name for setting in fields(kind)} for kind in kinds]
+    def of(cls, model: str, kind: Kind | None, options: Mapping[str, Any], **others: Any) -> Self:
+        """Sorts options by their names: each belongs to the reading, the labels, the task, the fitting or the
+        model. ``others`` are further fields."""
+        require_trainable(model)
+        parts = (Reading, LabelSource, TaskSpec, FitConfig, type(TRAINED[model].config))
+        known = [{setting.name for setting in fields(part)} for part in parts]
         known[0].discard("weight")  # labels say that
         known[2] -= {"kind", "seed", "number", "negatives"}
         for name in options:
@@ -152,4 +160,11 @@ class Options:
         of_reading, of_labels, of_task, of_fitting, of_model = (
             {name: value for name, value in options.items() if name in names} for names in known
         )
-        return cls(Reading.of(**of_reading), LabelSource(**of_labels), of_task, of_fitting, of_model)
+        return cls(
+            reading=Reading.of(**of_reading),
+            labels=LabelSource(**of_labels),
+            task=TaskSpec(kind=kind, **of_task),
+            settings=of_model,
+            fitting=of_fitting,
+            **others,
+        )

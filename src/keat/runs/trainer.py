@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,11 +17,11 @@ from keat.events import Reading
 from keat.events.splitting import HELD_OUT
 from keat.models.node_features import with_node_features
 from keat.models.registry import GRAPH_ARCHITECTURES
-from keat.runs.kept import kept_number
+from keat.runs.presets import Preset
 from keat.runs.run import Run, has_seen_all, open_trained
 from keat.runs.run_model import Data, train_run
-from keat.runs.spec import Options, Progress, RunSpec, SourceSpec
-from keat.runs.usual import Preset
+from keat.runs.seen_files import read_version
+from keat.runs.spec import Choice, Progress, RunSpec, SourceSpec
 from keat.tasks.label_source import LabelSource
 from keat.tasks.making import usual_task
 from keat.tasks.task_spec import Kind, TaskSpec
@@ -58,20 +58,9 @@ def train(
     for labels of events. The run is kept in ``out``, by default ``runs/MODEL-DATASET-SEED``; it has then seen
     all of the source.
     """
-    chosen = Options.of(model, options)
-    spec, data = prepare(
-        model,
-        source,
-        reading=chosen.reading,
-        labels=chosen.labels,
-        task=TaskSpec(kind=task, **chosen.task),
-        held_out=held_out,
-        settings=chosen.settings,
-        fitting=chosen.fitting,
-        preset=preset,
-        encoder=None if encoder is None else str(encoder),
-        counts=counts,
-    )
+    named = None if encoder is None else str(encoder)
+    choice = Choice.of(model, task, options, held_out=held_out, preset=preset, encoder=named, counts=counts)
+    spec, data = prepare(model, source, choice)
     if watchers is not None:
         return train_spec(spec, data, out, resume=resume, device=device, watchers=watchers)
     with TrainingBar(spec.fitting.epochs) as bar:
@@ -79,24 +68,13 @@ def train(
 
 
 def prepare(
-    model: str,
-    source: Any,
-    *,
-    reading: Reading | None = None,
-    labels: LabelSource | None = None,
-    task: TaskSpec | None = None,
-    held_out: tuple[float, float] = HELD_OUT,
-    settings: Mapping[str, Any] | None = None,
-    fitting: Mapping[str, Any] | None = None,
-    preset: Preset = "usual",
-    encoder: str | None = None,
-    counts: bool = True,
-    progress: Progress | None = None,
+    model: str, source: Any, choice: Choice, progress: Progress | None = None
 ) -> tuple[RunSpec, Data]:
     """The spec of a run, and its data opened and labelled: all that is decided before training."""
-    RunSpec.of(model, settings=settings, fitting=fitting, preset=preset)  # or an error, before any reading
-    reading, labels, task = reading or Reading(), labels or LabelSource(), task or TaskSpec()
-    spec = partial(RunSpec.of, model, fitting=fitting, preset=preset, encoder=encoder, counts=counts)
+    reading, labels, task = choice.reading, choice.labels, choice.task
+    spec = partial(RunSpec.of, model, settings=choice.settings, fitting=choice.fitting, preset=choice.preset)
+    spec()  # or an error, before any reading
+    spec = partial(spec, encoder=choice.encoder, counts=choice.counts)
     if model in GRAPH_ARCHITECTURES:
         if (reading, labels, task) != (Reading(), LabelSource(), TaskSpec()):
             raise InputError(
@@ -105,17 +83,14 @@ def prepare(
             )
         graph = source if isinstance(source, DGraphFin) else open_labelled_graph(source)
         name = None if isinstance(source, DGraphFin) else str(source)
-        return spec(settings=settings, task=TaskSpec(kind="graph-label"), source=SourceSpec(name)), graph
-    data = _opened(source, labels.reading(reading), held_out, progress)
+        return spec(task=TaskSpec(kind="graph-label"), source=SourceSpec(name)), graph
+    data = _opened(source, labels.reading(reading), choice.held_out, progress)
     data = labels.label(data, task.labelled)
     kind = task.kind or labels.task or ("node-label" if reading.label is not None else usual_task(data))
-    spec_of_run = spec(
-        settings=settings, task=replace(task, kind=kind), source=SourceSpec.of(data, labels), data=data.name
-    )
+    made = spec(task=replace(task, kind=kind), source=SourceSpec.of(data, labels), data=data.name)
     if reading.node_features is not None:
-        config = with_node_features(model, spec_of_run.config, data.stream)
-        spec_of_run = replace(spec_of_run, config=config)
-    return spec_of_run, data
+        made = replace(made, config=with_node_features(model, made.config, data.stream))
+    return made, data
 
 
 def train_spec(
@@ -129,7 +104,7 @@ def train_spec(
 ) -> Run:
     """Train what a spec says; the run has then seen all of the data, and is kept in its folder."""
     folder = usual_folder(spec, data) if out is None else Path(out)
-    kept_number(folder)  # before the work: what was seen is damaged, or can be replaced
+    read_version(folder)  # before the work: what was seen is damaged, or can be replaced
     trained = train_run(spec, data, folder, resume=resume, device=device, watchers=watchers)
     run = open_trained(folder, trained.file, device)
     run.epochs_now = len(trained.reports)

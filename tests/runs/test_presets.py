@@ -1,0 +1,50 @@
+"""How models are trained where nobody says: usually, as in the paper, and as in TGB's examples."""
+
+from __future__ import annotations
+
+import pytest
+
+from keat.errors import InputError, KeatError
+from keat.models.registry import ARCHITECTURES, TRAINED
+from keat.runs.presets import PRESETS, usual_fit
+from keat.training.fit import FitConfig
+
+PUBLISHED = [name for name in ARCHITECTURES if name != "keat-rank"]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("preset", ["paper", "tgb"])
+def test_published_settings_are_one_negative_at_a_low_rate(name: str, preset: str) -> None:
+    fit = usual_fit(name, "link-ranking", preset, "tgbl-review")  # type: ignore[arg-type]
+    assert (fit.epochs, fit.patience, fit.batch_size) == (30, 5, 200)
+    assert (fit.lr, fit.loss, fit.negatives, fit.historical) == (1e-4, "pairwise", 1, 0.0)
+    assert fit.recipe == ("tgb-parity" if name.endswith("tgn") else "sound")
+
+
+def test_on_wiki_the_paper_trains_longer() -> None:
+    assert usual_fit("keat-tgn", preset="paper", data="tgbl-wiki").epochs == 200
+    assert usual_fit("keat-tgn", preset="paper", data="tgbl-wiki").patience == 25
+    assert usual_fit("keat-tgn", preset="tgb", data="tgbl-wiki").epochs == 30
+
+
+def test_other_tasks_have_fifty_epochs_and_no_early_stopping() -> None:
+    for kind in ("node-property", "link-classification"):
+        fit = usual_fit("tgn", kind, "paper")
+        assert (fit.epochs, fit.patience, fit.lr, fit.recipe) == (50, 50, 1e-4, "sound")
+
+
+def test_a_model_of_no_published_table_has_no_published_setting() -> None:
+    with pytest.raises(InputError, match="keat-rank is in no table of the paper or of TGB"):
+        usual_fit("keat-rank", preset="paper")
+    with pytest.raises(KeatError, match="Unknown preset 'papre'; did you mean 'paper'"):
+        usual_fit("tgn", preset="papre")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", TRAINED)
+def test_every_model_says_how_it_is_trained(name: str) -> None:
+    """None is left with the plain defaults, which are TGB's and serve a log of ordinary size badly."""
+    assert usual_fit(name) != FitConfig()
+    twin = name.removeprefix("keat-")
+    if twin in TRAINED:
+        assert usual_fit(name) == usual_fit(twin)
+    assert PRESETS[0] == "usual"
