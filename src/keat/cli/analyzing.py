@@ -16,7 +16,7 @@ from keat.errors import MissingExtraError, Notice
 from keat.events import Reading
 
 if TYPE_CHECKING:
-    from keat.explain.measuring import Measured
+    from keat.explain.run_measures import Measured
 
 app = typer.Typer(no_args_is_help=True, help="Put the theory to the test: moments, variance, blur.")
 Picture = Annotated[
@@ -112,7 +112,7 @@ def attention_command(
     reading: Reading,
 ) -> None:
     """Of trained runs: the blur meter with and without the kernel, variance of logits, faithfulness."""
-    from keat.explain.measuring import measure_run
+    from keat.explain.run_measures import measure_run
     from keat.runs.run_subject import subject_of
 
     data = open_dataset(dataset, reading)
@@ -188,12 +188,12 @@ def _draw(picture: Path | None, draw: Callable[[Path], None]) -> None:
 
 
 def _draw_moments(path: Path, gaps: dict[str, tuple[np.ndarray, float]]) -> None:
-    from keat.explain.theory_figures import draw_moments
+    from keat.report.figures.theory import draw_moments
 
     draw_moments(path, gaps)
 
 
 def _draw_variance(path: Path, found: dict[str, Measured]) -> None:
-    from keat.explain.theory_figures import draw_logit_variance
+    from keat.report.figures.theory import draw_logit_variance
 
     draw_logit_variance(path, {name: measured.variance for name, measured in found.items()})

@@ -44,11 +44,13 @@ def demo_command(
     A second run finds the trained models in the folder and only scores them.
     """
     require_folder(folder)  # before the work, not after it
-    from keat.cli.demo_report import demo_report
     from keat.cli.running import evaluate_by_name  # brings torch: not for --help
     from keat.datasets.loading import Dataset
     from keat.datasets.payments import simulate_errands
-    from keat.report.plots import overview
+    from keat.report.demo_page import write_demo_page
+    from keat.report.figures.overview import overview
+    from keat.runs.epochs import read_history
+    from keat.runs.run_subject import subject_of_run
     from keat.runs.testing import heuristics_for
     from keat.runs.trainer import train
     from keat.tasks.link import LinkRanking
@@ -79,7 +81,9 @@ def demo_command(
     except MissingExtraError as error:  # the numbers are worth having without it
         warnings.warn(str(error), Notice, stacklevel=1)
         picture = None
-    report = demo_report(data, task, results, runs, folder / "report.html")
+    histories = {name: read_history(run.folder) for name, run in runs.items()}
+    looked_at = subject_of_run(runs["keat-tgn"])
+    report = write_demo_page(data, task, results, histories, looked_at, folder / "report.html")
     if json:
         files = {"picture": picture and str(picture), "report": str(report)}
         print_json({"dataset": data.name, "results": [r.to_json() for r in results], **files})

@@ -20,7 +20,7 @@ from keat.events import Reading
 
 if TYPE_CHECKING:
     from keat.explain import EventExplanation, Scored
-    from keat.explain.replaying import Replayed
+    from keat.explain.replay import Replayed
 
 
 @reads_events(without=("label",), column_options=True)
@@ -77,8 +77,8 @@ def explain_command(
         raise typer.BadParameter("Give exactly one of --src with --dst, --event and --worst.")
     if split not in ("val", "test"):
         raise typer.BadParameter(f"--split must be val or test, not {split}.")
-    from keat.explain.asking_labels import LabelAsker  # brings torch: not for --help
-    from keat.explain.replaying import replay as replay_history
+    from keat.explain.label_asker import LabelAsker  # brings torch: not for --help
+    from keat.explain.replay import replay as replay_history
     from keat.runs.moments import parsed
     from keat.runs.run import open_kept
     from keat.runs.run_subject import asker_of, data_for
@@ -128,8 +128,8 @@ def _tell(
 
 def _write(explanation: Scored | EventExplanation, folder: Path, place: int) -> dict[str, str | None]:
     """Page and picture; what the picture needs may be missing, the page needs nothing."""
-    from keat.explain.page import write_page
-    from keat.explain.picture import write_picture
+    from keat.report.explained.explained_page import write_page
+    from keat.report.explained.explained_picture import write_picture
 
     stem = folder / f"explanation-{place + 1}"
     page, picture = stem.with_suffix(".html"), stem.with_suffix(".png")

@@ -8,7 +8,7 @@ from keat.cli.console import out, print_table
 
 if TYPE_CHECKING:
     from keat.explain import EventExplanation
-    from keat.explain.asking_labels import LabelAsker
+    from keat.explain.label_asker import LabelAsker
 
 SHOWN = 12  # rows of a table
 
@@ -34,9 +34,16 @@ def labelled_events(
 
 def show_event(x: EventExplanation) -> None:
     """All but the sentence why, which comes first for every explanation."""
-    from keat.explain.event_wording import counterfactual, instead, known, model_line, title, what_is_usual
-    from keat.explain.page_event import facts_line
-    from keat.explain.wording import short_ago, signed
+    from keat.explain.event_wording import (
+        counterfactual,
+        facts_line,
+        instead,
+        known,
+        model_line,
+        title,
+        what_is_usual,
+    )
+    from keat.explain.phrases import short_ago, signed
 
     out.print(f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}")
     out.print(f"{model_line(x)}\n{facts_line(x)}")

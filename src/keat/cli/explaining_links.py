@@ -11,8 +11,8 @@ from keat.events import humanize
 
 if TYPE_CHECKING:
     from keat.explain import EventExplanation, Explanation, Scored
-    from keat.explain.asking import Asker
-    from keat.explain.replaying import Replayed
+    from keat.explain.asker import Asker
+    from keat.explain.replay import Replayed
 
 
 def links(
@@ -25,7 +25,7 @@ def links(
     older: str | None,
 ) -> list[Scored]:
     """Explanations of scores of links."""
-    from keat.explain.wording import duration, three_days
+    from keat.explain.phrases import duration, three_days
 
     if older is not None and not asker.attends:
         raise InputError(
@@ -44,8 +44,8 @@ def links(
 def show_link(x: Scored) -> None:
     """All but the sentence why, which comes first for every explanation."""
     from keat.explain import Explanation
-    from keat.explain.page import facts_line, model_line, story
-    from keat.explain.wording import signed
+    from keat.explain.link_wording import facts_line, model_line, story
+    from keat.explain.phrases import signed
 
     out.print(f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}")
     out.print(f"{model_line(x)}\n{facts_line(x)}")
@@ -58,7 +58,7 @@ def show_link(x: Scored) -> None:
 
 def show_replay(x: Scored | EventExplanation, again: Replayed) -> None:
     """What moving an event in the whole history did."""
-    from keat.explain.wording import signed
+    from keat.explain.phrases import signed
 
     before, after = (signed(score, plus=False) for score in (again.as_it_was, again.if_older))
     told = (
@@ -71,7 +71,7 @@ def show_replay(x: Scored | EventExplanation, again: Replayed) -> None:
 
 def _show_pair(x: Scored) -> None:
     from keat.explain.pair_wording import by_width, evidence
-    from keat.explain.wording import signed
+    from keat.explain.phrases import signed
 
     assert x.pair is not None
     beside = "" if x.model["name"] == "keat-rank" else f", embeddings {signed(x.score_of_embeddings)}"
@@ -89,8 +89,8 @@ def _show_pair(x: Scored) -> None:
 
 
 def _show_attention(x: Explanation) -> None:
-    from keat.explain.page_tables import LOGIT_PARTS, logit_parts
-    from keat.explain.wording import short_ago, signed
+    from keat.explain.link_wording import LOGIT_PARTS, logit_parts
+    from keat.explain.phrases import short_ago, signed
 
     out.print(
         f"memory alone {signed(x.score_of_memory, plus=False)}, faithfulness "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,13 +17,9 @@ from keat.errors import InputError, unknown_name
 from keat.experiments.ledger import USUAL_LEDGER
 
 if TYPE_CHECKING:
-    from keat.experiments.ledger import Ledger
-    from keat.experiments.recipe import Recipe
-    from keat.experiments.reporting import Reproduced
-    from keat.experiments.tables import Lines
-    from keat.report.made import Made
-    from keat.report.page import Page
-    from keat.report.tables import Table
+    from keat.report.figures.made import Made
+    from keat.report.html.report_page import Page
+    from keat.report.html.text_table import Table
 
 LIST = "list"
 
@@ -69,9 +64,11 @@ def reproduce_command(
     from keat.experiments.computed import COMPUTED
     from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import load_recipe
-    from keat.experiments.reporting import computed_report, recipe_report, tables_of
-    from keat.experiments.tables import shown, side_by_side
-    from keat.runs.run_report import command_line
+    from keat.experiments.reporting import recipe_report
+    from keat.experiments.reproduction import reproduce
+    from keat.experiments.run_figures import FIGURES
+    from keat.report.figures.made import Made, write_computed_page
+    from keat.report.sections.comparison import shown, side_by_side
 
     sources = _sources(data or [])
     path = figure or Path("keat-out") / f"{safe_name(Path(name).stem)}.png"
@@ -82,83 +79,27 @@ def reproduce_command(
     elif name in COMPUTED:
         entry = COMPUTED[name]
         made = entry.make(sources, path, ledger)
-        page = computed_report(
-            name, entry.title, entry.paper, made, path.with_suffix(".html"), command_line()
-        )
-        _show({"name": name}, made, tables_of(entry.title, made), page, json, markdown)
+        page = write_computed_page(made, name, entry.title, entry.paper, path.with_suffix(".html"))
+        _show({"name": name}, made, made.tables(entry.title), page, json, markdown)
     elif not name.endswith(".toml") and name not in all_names():
         raise unknown_name("table or figure", name, [LIST, *all_names()])
     else:
         recipe = load_recipe(name)
-        plan = _Plan(recipe, sources, seeds, jobs, Ledger(ledger), scratch, engine)
-        found = plan.found(path)
-        page = recipe_report(found, path.with_suffix(".html"), command_line())
+        found = reproduce(
+            recipe,
+            sources,
+            Ledger(ledger),
+            scratch,
+            seeds=seeds,
+            parallel=jobs,
+            engine=engine,  # type: ignore[arg-type]
+            listener=_tell,
+        )
+        drawn = FIGURES[recipe.name](found, path) if recipe.name in FIGURES else Made()
+        page = recipe_report(found, drawn, path.with_suffix(".html"))
         about = {"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": found.tables}
-        tables = [*map(shown, found.tables), *side_by_side(found.tables)]
-        tables += tables_of(recipe.title, found.drawn)
-        _show(about, found.drawn, tables, page, json, markdown)
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """A recipe, the data at hand, and how to run it."""
-
-    recipe: Recipe
-    sources: dict[str, str]
-    seeds: int | None
-    jobs: int
-    ledger: Ledger
-    scratch: Path
-    engine: str
-
-    def found(self, path: Path) -> Reproduced:
-        """Run what the ledger lacks, make a table for each dataset at hand, draw what there is to draw."""
-        from keat.experiments.reporting import Reproduced
-        from keat.experiments.tables import table_of
-
-        results = self._run()
-        here = [dataset for dataset in self.recipe.datasets if dataset in self.sources]
-        tables = [table_of(self.recipe, dataset, results) for dataset in here]
-        return Reproduced(self.recipe, tables, self._drawn(results, path), results, self.scratch)
-
-    def _run(self) -> Lines:
-        """Jobs with their lines."""
-        from keat.experiments.runner import run_jobs
-
-        recipe = self.recipe
-        planned = recipe.jobs(self.sources, self.seeds)
-        if not planned:
-            wanted = " ".join(f"--data {dataset}=FILE" for dataset in recipe.datasets)
-            raise InputError(f"{recipe.name} needs data: give one or more of {wanted}.")
-        lines = run_jobs(
-            planned,
-            self.ledger,
-            self.scratch,
-            parallel=self.jobs,
-            engine=self.engine,  # type: ignore[arg-type]
-            told=_tell,
-        )
-        return list(zip(planned, lines, strict=True))
-
-    def _drawn(self, results: Lines, path: Path) -> Made:
-        """The picture of a recipe that is a figure, and the numbers in it; nothing for a table."""
-        from keat.experiments.drawing import Drawing
-        from keat.experiments.run_figures import FIGURES
-        from keat.report.made import Made
-
-        if self.recipe.name not in FIGURES:
-            return Made()
-        drawing = Drawing(
-            self.recipe,
-            results,
-            self.ledger,
-            self.scratch,
-            path,
-            parallel=self.jobs,
-            engine=self.engine,  # type: ignore[arg-type]
-            told=_tell,
-        )
-        return FIGURES[self.recipe.name](drawing)
+        tables = [*map(shown, found.tables), *side_by_side(found.tables), *drawn.tables(recipe.title)]
+        _show(about, drawn, tables, page, json, markdown)
 
 
 def _tell(text: str) -> None:

@@ -11,7 +11,7 @@ from keat.disk import look_at
 from keat.errors import InputError, unknown_name
 from keat.events import Reading
 from keat.models.registry import GRAPH_BASELINES, LINK_MODELS, TRAINED
-from keat.report.results import Negatives, Result
+from keat.report.sections.results import Negatives, Result
 from keat.runs.run_file import RunFile, is_run, read_run_file, require_run, whole_run_file
 from keat.runs.run_model import Data
 from keat.runs.spec import SourceSpec

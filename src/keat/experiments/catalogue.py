@@ -16,7 +16,7 @@ from keat.experiments.ledger import USUAL_LEDGER
 from keat.experiments.measured import Known, measured
 from keat.experiments.published import published
 from keat.experiments.recipe import Recipe, load_recipe, recipe_names
-from keat.experiments.tables import Lines, table_of
+from keat.experiments.recipe_table import Lines, table_of
 
 EXPLAINED = {  # in the paper, with nothing in them that could be measured
     "table-notation": ("Symbols of the paper", "tab:notation", "a list of symbols: nothing to measure"),

@@ -14,8 +14,9 @@ from keat.datasets.registry import DATASETS
 from keat.errors import InputError
 from keat.experiments.ranking import ranking
 from keat.models.tgn import TGN, TGNConfig
-from keat.report.figures import gap_densities, kernel_shapes, moment_decay, spectral_densities
-from keat.report.made import Made
+from keat.report.figures.data_figures import gap_densities, spectral_densities
+from keat.report.figures.made import Made
+from keat.report.figures.theory import kernel_shapes, moment_decay
 
 Make = Callable[[Mapping[str, str], Path, Path], Made]  # (sources, picture, ledger)
 

@@ -13,8 +13,8 @@ from scipy.stats import rankdata
 
 from keat.experiments.measured import Known, measured
 from keat.experiments.recipe import load_recipe
-from keat.experiments.tables import table_of
-from keat.report.made import Made, PlainRow
+from keat.experiments.recipe_table import table_of
+from keat.report.figures.made import Made, PlainRow
 
 RANKED = ("tgbl-wiki", "tgbl-review", "tgbl-coin", "tgbl-comment", "tgbl-flight")
 PAPER_RANKS: dict[str, tuple[int, ...]] = {  # of the leaderboard of 2025-08-04; 17 where there is no entry

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -41,11 +42,19 @@ class Found:
 
 
 def run_job(job: Job, key: str, scratch: str) -> Line:
-    """Train and score. Runs in a process of its own."""
+    """Work for the runner: train and score."""
+    return measure(
+        job,
+        key,
+        lambda data: _scored(job, data) if job.is_heuristic else _trained(job, data, Path(scratch)),
+    )
+
+
+def measure(job: Job, key: str, find: Callable[[Data], Found]) -> Line:
+    """The line of what ``find`` finds in the data of a job. Runs in a process of its own, on one thread."""
     torch.set_num_threads(1)
     started = time.perf_counter()
-    data = job.open()
-    found = _scored(job, data) if job.is_heuristic else _trained(job, data, Path(scratch))
+    found = find(job.open())
     return line_of(job, key, found, time.perf_counter() - started)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keat.explain.event import EventExplanation, Met, Part
 from keat.explain.event_features import FeatureValue
-from keat.explain.wording import ago, amount, signed, times
+from keat.explain.phrases import ago, amount, signed, times, where_and_when
 
 HEADS = {
     "event head": "embeddings and features",
@@ -76,3 +76,13 @@ def what_is_usual(x: EventExplanation) -> str:
 
 def model_line(x: EventExplanation) -> str:
     return f"{x.model['name']} · labels events from {HEADS[x.model['head']]}"
+
+
+def facts_line(x: EventExplanation) -> str:
+    """When and where it was, and what became of it."""
+    parts = [where_and_when(x)]
+    if x.row is not None:
+        parts.append(f"row {x.row:,}")
+    if x.truth is not None:
+        parts.append(f"its label is {x.truth}")
+    return " · ".join(parts)

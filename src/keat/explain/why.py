@@ -14,9 +14,9 @@ from keat.explain.ends import End, Neighbor
 from keat.explain.event import EventExplanation
 from keat.explain.explained import Explained
 from keat.explain.explanation import Explanation
+from keat.explain.phrases import ago, both, ordinal, signed, times
 from keat.explain.scored import Scored
 from keat.explain.why_event import NOTABLE, REASONS, why_event
-from keat.explain.wording import ago, both, ordinal, signed, times
 from keat.models.pair_explanation import PairExplanation
 
 Verdict = Literal["expected", "surprise"]

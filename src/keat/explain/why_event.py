@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keat.explain.event import EventExplanation, Part
 from keat.explain.event_wording import feature_of
-from keat.explain.wording import ago, amount, both, ordinal, percent, signed, times
+from keat.explain.phrases import ago, amount, both, ordinal, percent, signed, times
 
 NOTABLE = 0.1  # of the largest effect: what is smaller is left to the table
 REASONS = 2  # on either side

@@ -14,11 +14,11 @@ from keat.calibration.temperature import Temperature
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import Reading
-from keat.explain.asking import Asker
-from keat.explain.asking_labels import LabelAsker
+from keat.explain.asker import Asker
 from keat.explain.explained import Explained
+from keat.explain.label_asker import LabelAsker
+from keat.explain.phrases import three_days
 from keat.explain.subject import LabelSubject, Subject
-from keat.explain.wording import three_days
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import EventHead, NodeHead
 from keat.runs.given_features import columns_of, encoded_features, is_simulated
