@@ -9,35 +9,35 @@ from typing import NamedTuple
 from keat.explain.phrases import signed
 
 
-class Column(NamedTuple):
+class Heading(NamedTuple):
     """``label`` names a cell on a phone, where a row is a card; a cell without one has a line of its own."""
 
-    heading: str
+    text: str
     label: str = ""
     right: bool = False
 
 
 Row = Sequence[str | float]
-EFFECT = Column("effect")  # takes two columns: the bar, and the number
+EFFECT = Heading("effect")  # takes two columns: the bar, and the number
 
 
-def effect_table(columns: Sequence[Column], rows: Sequence[Row], reach: float | None = None) -> str:
+def effect_table(columns: Sequence[Heading], rows: Sequence[Row], reach: float | None = None) -> str:
     """A row begins with its name, after which a second line is small. Every number in it is an effect, and
     the bars are drawn on one axis from -reach to reach, by default the largest effect."""
     effects = [abs(cell) for row in rows for cell in row if isinstance(cell, float)]
     reach = reach or max(effects, default=0.0) or 1.0
-    head = "".join(_heading(column, reach) for column in columns)
+    head = "".join(_head(column, reach) for column in columns)
     body = "\n".join(f"<tr>{_row(columns, row, reach)}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>"
 
 
-def _heading(column: Column, reach: float) -> str:
+def _head(column: Heading, reach: float) -> str:
     if column == EFFECT:
         return f'<th>effect −{reach:.2f} … +{reach:.2f}</th><th class="right">effect</th>'
-    return f"<th{_side(column)}>{escape(column.heading)}</th>"
+    return f"<th{_side(column)}>{escape(column.text)}</th>"
 
 
-def _row(columns: Sequence[Column], row: Row, reach: float) -> str:
+def _row(columns: Sequence[Heading], row: Row, reach: float) -> str:
     name, _, small = str(row[0]).partition("\n")
     below = f"<small>{escape(small)}</small>" if small else ""
     cells = [f'<td class="wide"><span class="who">{escape(name)}</span>{below}</td>']
@@ -53,7 +53,7 @@ def _row(columns: Sequence[Column], row: Row, reach: float) -> str:
     return "".join(cells)
 
 
-def _side(column: Column) -> str:
+def _side(column: Heading) -> str:
     return ' class="right"' if column.right else ""
 
 

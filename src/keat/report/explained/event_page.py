@@ -13,7 +13,7 @@ from keat.explain.event_wording import (
     what_is_usual,
 )
 from keat.explain.phrases import ago, percent, signed
-from keat.report.explained.effect_table import EFFECT, Column, Row, effect_table
+from keat.report.explained.effect_table import EFFECT, Heading, Row, effect_table
 from keat.report.explained.explained_document import explained_document
 
 SHOWN = 30  # parts and past events on the page; all are in `to_json`
@@ -48,11 +48,11 @@ def _parts(x: EventExplanation) -> str:
     more = len(x.parts) - SHOWN
     left_out = f" {more} more have smaller effects." if more > 0 else ""
     columns = [
-        Column("part"),
-        Column("what is known", "known"),
-        Column("put in its place", "instead"),
+        Heading("part"),
+        Heading("what is known", "known"),
+        Heading("put in its place", "instead"),
         EFFECT,
-        Column("score then", "score then", right=True),
+        Heading("score then", "score then", right=True),
     ]
     rows: list[Row] = [
         [title(x, part), known(x, part), instead(x, part), part.effect, signed(part.score, plus=False)]
@@ -70,11 +70,11 @@ def _past(x: EventExplanation) -> str:
     if not x.past:
         return ""
     columns = [
-        Column("event"),
-        Column("age", "age"),
-        Column("attention", "attention", right=True),
+        Heading("event"),
+        Heading("age", "age"),
+        Heading("attention", "attention", right=True),
         EFFECT,
-        Column("score without it", "without", right=True),
+        Heading("score without it", "without", right=True),
     ]
     rows: list[Row] = [
         [

@@ -7,7 +7,7 @@ from html import escape
 from keat.explain.pair_wording import by_width, evidence
 from keat.explain.phrases import signed
 from keat.explain.scored import Scored
-from keat.report.explained.effect_table import EFFECT, Column, effect_table
+from keat.report.explained.effect_table import EFFECT, Heading, effect_table
 
 
 def pair_section(x: Scored) -> str:
@@ -23,15 +23,15 @@ def pair_tables(x: Scored) -> str:
         return ""
     reach = max(abs(effect) for effect in (*x.pair.effects.values(), *x.pair.width_effects))
     of_groups = effect_table(
-        [Column("evidence"), Column("what is known"), EFFECT],
+        [Heading("evidence"), Heading("what is known"), EFFECT],
         [[one.group, one.known, one.effect] for one in evidence(x.pair, x.unit)],
         reach,
     )
     of_widths = effect_table(
         [
-            Column("memory"),
-            Column("Σ exp(−age/width) over their meetings", "meetings", right=True),
-            Column(f"over all events to {x.destination}", "to the destination", right=True),
+            Heading("memory"),
+            Heading("Σ exp(−age/width) over their meetings", "meetings", right=True),
+            Heading(f"over all events to {x.destination}", "to the destination", right=True),
             EFFECT,
         ],
         [

@@ -87,11 +87,13 @@ def dot_chart(title: str, rows: Sequence[Dots], what: str) -> str:
 
 def bar_key(names: Sequence[str]) -> str:
     """What the series of a bar chart are."""
-    items = (
-        f'<li><span class="key" style="background:{colour}"></span>{escape(name)}</li>'
-        for name, colour in zip(names, SERIES, strict=False)
-    )
+    items = (colour_key(colour, name) for name, colour in zip(names, SERIES, strict=False))
     return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def colour_key(colour: str, name: str) -> str:
+    """An item of a list that says what a colour means."""
+    return f'<li><span class="key" style="background:{colour}"></span>{escape(name)}</li>'
 
 
 def dot_key() -> str:

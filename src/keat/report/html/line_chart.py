@@ -16,8 +16,8 @@ TEXT, LETTER = 11, 6.8  # height of a label, and how wide a letter of it is
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A curve; ``mark`` is the position of a dot on it, ``band`` its lower and upper edge, ``dots`` marks
+class Curve:
+    """``mark`` is the position of a dot on it, ``band`` its lower and upper edge, ``dots`` marks
     every value."""
 
     y: Sequence[float]
@@ -60,7 +60,7 @@ class Frame:
 
 def chart(
     title: str,
-    lines: Sequence[Line],
+    curves: Sequence[Curve],
     ticks: Sequence[tuple[float, str]],
     low: float,
     high: float,
@@ -68,13 +68,13 @@ def chart(
     marks: Sequence[tuple[float, str]] = (),
     dots: Sequence[Dot] = (),
 ) -> str:
-    """An <svg> of lines over the positions 0, 1, …; ``ticks`` names some of them, ``marks`` draws upright
+    """An <svg> of curves over the positions 0, 1, …; ``ticks`` names some of them, ``marks`` draws upright
     lines at others. ``what`` is for those who cannot see it."""
     high = high if high > low else low + 1.0
     values = (low, (low + high) / 2, high)
     named = _numbers(values)
     left = max(LEFT, 7 + LETTER * max(map(len, named)))
-    frame = Frame(max((len(line.y) for line in lines), default=1), low, high, left)
+    frame = Frame(max((len(curve.y) for curve in curves), default=1), low, high, left)
     floor = f"{frame.y(low):.1f}"
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(what)}">',
@@ -93,11 +93,11 @@ def chart(
             f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{floor}" stroke="{GREY}" stroke-dasharray="3 3"/>'
         )
         parts.append(f'<text x="{frame.x(position) + 4:.1f}" y="{TOP + 10}">{escape(name)}</text>')
-    for line in lines:
-        parts += _drawn(line, frame)
+    for curve in curves:
+        parts += _drawn(curve, frame)
     for dot in dots:
         parts += _dotted(dot, frame)
-    parts += _labels(lines, frame)
+    parts += _labels(curves, frame)
     return "".join([*parts, "</svg>"])
 
 
@@ -108,24 +108,24 @@ def _numbers(values: Sequence[float]) -> list[str]:
     return [f"{value:.{digits}f}".replace("-", "−") for value in values]
 
 
-def _drawn(line: Line, frame: Frame) -> list[str]:
+def _drawn(curve: Curve, frame: Frame) -> list[str]:
     parts = []
-    if line.band is not None:
-        lower, upper = (frame.points(edge) for edge in line.band)
+    if curve.band is not None:
+        lower, upper = (frame.points(edge) for edge in curve.band)
         around = " ".join([*upper, *reversed(lower)])
-        parts.append(f'<polygon points="{around}" fill="{line.colour}" opacity="0.18"/>')
-    dash = f' stroke-dasharray="{line.dash}"' if line.dash else ""
-    path = " ".join(frame.points(line.y))
-    parts.append(f'<polyline points="{path}" fill="none" stroke="{line.colour}" stroke-width="1.8"{dash}/>')
-    if line.dots:
-        places = (point.split(",") for point in frame.points(line.y))
-        parts += [f'<circle cx="{x}" cy="{y}" r="2.6" fill="{line.colour}"/>' for x, y in places]
-    if line.mark is not None:
-        left = min(int(line.mark), len(line.y) - 1)
-        right = min(left + 1, len(line.y) - 1)
-        height = line.y[left] + (line.mark - left) * (line.y[right] - line.y[left])
-        place = f'cx="{frame.x(line.mark):.1f}" cy="{frame.y(height):.1f}"'
-        parts.append(f'<circle {place} r="3.4" fill="{line.colour}"/>')
+        parts.append(f'<polygon points="{around}" fill="{curve.colour}" opacity="0.18"/>')
+    dash = f' stroke-dasharray="{curve.dash}"' if curve.dash else ""
+    path = " ".join(frame.points(curve.y))
+    parts.append(f'<polyline points="{path}" fill="none" stroke="{curve.colour}" stroke-width="1.8"{dash}/>')
+    if curve.dots:
+        places = (point.split(",") for point in frame.points(curve.y))
+        parts += [f'<circle cx="{x}" cy="{y}" r="2.6" fill="{curve.colour}"/>' for x, y in places]
+    if curve.mark is not None:
+        left = min(int(curve.mark), len(curve.y) - 1)
+        right = min(left + 1, len(curve.y) - 1)
+        height = curve.y[left] + (curve.mark - left) * (curve.y[right] - curve.y[left])
+        place = f'cx="{frame.x(curve.mark):.1f}" cy="{frame.y(height):.1f}"'
+        parts.append(f'<circle {place} r="3.4" fill="{curve.colour}"/>')
     return parts
 
 
@@ -140,13 +140,13 @@ def _dotted(dot: Dot, frame: Frame) -> list[str]:
     return parts
 
 
-def legend(lines: Sequence[Line]) -> str:
-    """What the lines of a chart are, each with a piece of it."""
+def legend(curves: Sequence[Curve]) -> str:
+    """What the curves of a chart are, each with a piece of it."""
     items = (
         f'<li><svg viewBox="0 0 26 10" aria-hidden="true"><line x1="0" x2="26" y1="5" y2="5" '
-        f'stroke="{line.colour}" stroke-width="2.4" stroke-dasharray="{line.dash or "none"}"/></svg>'
-        f"{escape(line.label)}</li>"
-        for line in lines
+        f'stroke="{curve.colour}" stroke-width="2.4" stroke-dasharray="{curve.dash or "none"}"/></svg>'
+        f"{escape(curve.label)}</li>"
+        for curve in curves
     )
     return f'<ul class="legend">{"".join(items)}</ul>'
 
@@ -159,15 +159,15 @@ def round_steps(reach: float) -> list[float]:
     return [step * k for k in range(int(reach / step) + 1)]
 
 
-def _labels(lines: Sequence[Line], frame: Frame) -> list[str]:
-    """At the ends of the lines; lines that end together share one place."""
+def _labels(curves: Sequence[Curve], frame: Frame) -> list[str]:
+    """At the ends of the curves; those that end together share one place."""
     places: list[tuple[float, list[str]]] = []
-    for line in sorted((line for line in lines if line.label), key=lambda line: -line.y[-1]):
-        height = frame.y(line.y[-1]) + 4
+    for curve in sorted((curve for curve in curves if curve.label), key=lambda curve: -curve.y[-1]):
+        height = frame.y(curve.y[-1]) + 4
         if places and height - places[-1][0] < TEXT:
-            places[-1][1].append(line.label)
+            places[-1][1].append(curve.label)
         else:
-            places.append((height, [line.label]))
+            places.append((height, [curve.label]))
     x = frame.x(frame.count - 1) + 3
     shown = [(y, ", ".join(names) if len(names) < 3 else f"{names[0]} … {names[-1]}") for y, names in places]
     return [f'<text x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>' for y, text in shown]

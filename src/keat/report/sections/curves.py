@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from keat.report.html.bar_chart import SERIES
-from keat.report.html.line_chart import Line, chart, legend, round_steps
+from keat.report.html.line_chart import Curve, chart, legend, round_steps
 from keat.report.html.report_page import Section
 from keat.training.fit import EpochReport
 
@@ -29,7 +29,7 @@ def curves_section(runs: Mapping[str, Sequence[EpochReport]], metric: str) -> Se
     }
     if validated:
         panels.append(_panel(f"validation {metric}", validated, looks, kept))
-    key = legend([Line([], colour, name, dash) for name, (colour, dash) in looks.items()])
+    key = legend([Curve([], colour, name, dash) for name, (colour, dash) in looks.items()])
     figures = "".join(f"<figure>{panel}</figure>" for panel in panels)
     best = [f"{name}: epoch {kept[name]} of {len(epochs)}" for name, epochs in histories.items()]
     longest = max(len(epochs) for epochs in histories.values())
@@ -49,8 +49,8 @@ def _panel(
 ) -> str:
     longest = max(len(y) for y in values.values())
     many = longest > MANY
-    lines = [
-        Line(y, looks[name][0], dash=looks[name][1], dots=not many, mark=kept[name] - 1 if many else None)
+    curves = [
+        Curve(y, looks[name][0], dash=looks[name][1], dots=not many, mark=kept[name] - 1 if many else None)
         for name, y in values.items()
     ]
     every = [value for y in values.values() for value in y]
@@ -58,7 +58,7 @@ def _panel(
     every_few = range(1, longest + 1, -(-longest // 8))
     named = [max(1, round(epoch)) for epoch in round_steps(longest)] if many else every_few
     ticks = [(epoch - 1, str(epoch)) for epoch in named]
-    return chart(title, lines, ticks, min(every) - room, max(every) + room, f"{title} over epochs")
+    return chart(title, curves, ticks, min(every) - room, max(every) + room, f"{title} over epochs")
 
 
 def _best(epochs: Sequence[EpochReport]) -> int:

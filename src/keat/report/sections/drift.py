@@ -12,7 +12,7 @@ from keat.analysis.gaps import comparable_gaps, gap_summaries
 from keat.datasets.loading import Dataset
 from keat.events import humanize
 from keat.events.units import SECONDS_PER
-from keat.report.html.line_chart import BLUE, GREEN, ORANGE, Line, chart, legend
+from keat.report.html.line_chart import BLUE, GREEN, ORANGE, Curve, chart, legend
 from keat.report.html.report_page import Section
 from keat.report.html.text_table import Table
 
@@ -73,7 +73,7 @@ def drift_section(datasets: Mapping[str, Dataset]) -> Section:
     charts = [f"<figure>{_chart(name, gap_shares(data))}</figure>" for name, data in datasets.items()]
     alone = len(charts) == 1
     drawn = charts[0] if alone else f'<div class="panels wide">{"".join(charts)}</div>'
-    key = legend([Line([], colour, name, dash) for name, (colour, dash) in STYLES.items()])
+    key = legend([Curve([], colour, name, dash) for name, (colour, dash) in STYLES.items()])
     return Section(
         "Does the clock change?",
         "p(Δt): the time since the previous event of a node, on a logarithmic scale, by split, as far back "
@@ -89,11 +89,13 @@ def _chart(name: str, gaps: GapShares) -> str:
     def place(seconds: float) -> float:
         return float(np.interp(np.log(seconds), np.log(gaps.edges), np.arange(len(gaps.edges)))) - 0.5
 
-    lines = [Line(gaps.shares[split].tolist(), colour, dash=dash) for split, (colour, dash) in STYLES.items()]
+    curves = [
+        Curve(gaps.shares[split].tolist(), colour, dash=dash) for split, (colour, dash) in STYLES.items()
+    ]
     top = max(float(shares.max(initial=0.0)) for shares in gaps.shares.values())
     return chart(
         name,
-        lines,
+        curves,
         [(place(at), label) for label, at in gaps.ticks.items()],
         0.0,
         top * 1.05,

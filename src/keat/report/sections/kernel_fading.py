@@ -9,7 +9,7 @@ import torch
 from keat.events import humanize
 from keat.events.units import TimeUnit
 from keat.kernels import Kernel
-from keat.report.html.line_chart import BLUE, Line, chart, round_steps
+from keat.report.html.line_chart import BLUE, Curve, chart, round_steps
 from keat.report.html.report_page import Section
 from keat.report.html.text_table import Table
 
@@ -34,7 +34,7 @@ def fading_section(
 
     drawn = chart(
         f"ψ over age ({unit})",
-        [Line(psi.tolist(), BLUE, mark=None if half is None else place(half))],
+        [Curve(psi.tolist(), BLUE, mark=None if half is None else place(half))],
         [(place(age), f"{age:,g}") for age in round_steps(reach)],
         min(0.0, float(psi.min())),
         max(1.0, float(psi.max())),

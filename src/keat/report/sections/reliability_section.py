@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from keat.calibration.fitting import Judgement
+from keat.calibration.fitters import Judgement
 from keat.calibration.reliability import Reliability
 from keat.calibration.temperature import Temperature
-from keat.report.html.line_chart import BLUE, GREY, Dot, Line, chart, legend
+from keat.report.html.line_chart import BLUE, GREY, Curve, Dot, chart, legend
 from keat.report.html.report_page import Section
 from keat.report.html.text_table import Table
 
@@ -15,7 +15,7 @@ def reliability_section(judged: Judgement | None) -> Section | None:
     if judged is None:
         return None
     pairs = list(zip(judged.before, judged.after, strict=True))
-    key = legend([Line([], GREY, "the model's own"), Line([], BLUE, "calibrated on validation")])
+    key = legend([Curve([], GREY, "the model's own"), Curve([], BLUE, "calibrated on validation")])
     figures = "".join(f"<figure>{_picture(*pair)}</figure>" for pair in pairs)
     return Section(
         "Can the numbers be trusted?",
@@ -42,7 +42,7 @@ def _picture(before: Reliability, after: Reliability) -> str:
     dots += [Dot(b.forecast, b.observed, BLUE, (b.low, b.high)) for b in after.bins]
     return chart(
         f"{after.of}: ECE {after.ece:.3f}",
-        [Line([0.0, 1.0], GREY, dash="3 3")],
+        [Curve([0.0, 1.0], GREY, dash="3 3")],
         [(0.0, "0"), (0.5, "0.5"), (1.0, "1")],
         0.0,
         1.0,
