@@ -59,7 +59,6 @@ class Recipe:
     sample: Mapping[str, int] = field(default_factory=dict)  # by dataset
     fit: Settings = field(default_factory=dict)
     reading: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of files, by dataset
-    minutes: Mapping[str, float] = field(default_factory=dict)  # to expect for one run, by dataset
     published_by: str = ""
     paper: str = ""  # labels of the table in the paper, if it is one of its
 

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
-import torch
 
 from keat.datasets.loading import Dataset
 from keat.explain.explanation import explain_pair
-from keat.explain.playback import Playback, split_of
+from keat.explain.playback import HeldOut, Playback, split_of
 from keat.explain.scored import Names, Scored, explain_by_pair_term
 from keat.explain.subject import Subject
 from keat.models.contract import LearnedLinkModel, Queries
@@ -26,7 +24,6 @@ from keat.models.with_pair_term import WithPairTerm
 from keat.tasks.factory import make_task
 from keat.tasks.link import LinkRanking
 from keat.tasks.metrics import rank_of
-from keat.training.evaluate import continue_evaluation, evaluate
 from keat.training.lessons import usual_refresh
 
 
@@ -40,7 +37,6 @@ class Asker(Playback[LearnedLinkModel]):
         """``tested`` is the ranking of the test split of the dataset, where it was made already."""
         subject.require_explainable()
         super().__init__(subject, data)
-        self.subject = subject
         self._rankings: dict[str, LinkRanking] = {} if tested is None else {"test": tested}
 
     def pair(self, source: str | int, destination: str | int, t: int | None, older: int) -> Scored:
@@ -59,14 +55,9 @@ class Asker(Playback[LearnedLinkModel]):
         self.require_row(row)
         return next(self._events([row], older))
 
-    def worst(self, number: int, split: Literal["val", "test"], older: int) -> Iterator[Scored]:
+    def worst(self, number: int, split: HeldOut, older: int) -> Iterator[Scored]:
         """The events of a split that were ranked worst, worst first."""
-        data, task = self.require_data(), self.ranking(split)
-        known = split == "test" and self.trained_on_this
-        play = continue_evaluation if known else evaluate
-        ranks = play(self.subject.validated(), task, refresh=self.refresh).outcomes
-        order = torch.argsort(ranks, descending=True, stable=True)[:number]
-        rows = (task.asked[order.cpu().numpy()] + data.part(split).offset).tolist()
+        rows = self.highest(self.ranking(split), split, number)
         found = dict(zip(sorted(rows), self._events(sorted(rows), older), strict=True))
         yield from (found[row] for row in rows)
 
@@ -114,7 +105,7 @@ class Asker(Playback[LearnedLinkModel]):
         scores = self.model.score(Queries(np.array([src], dtype=np.int32), np.array([t]), candidates))
         return float(rank_of(scores[:, 0], scores[:, 1:])[0]), len(candidates)
 
-    def ranking(self, split: Literal["val", "test"]) -> LinkRanking:
+    def ranking(self, split: HeldOut) -> LinkRanking:
         """Of all events of a split of the dataset."""
         if split not in self._rankings:
             task = make_task(self.require_data(), split, kind="link-ranking")

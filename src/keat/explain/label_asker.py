@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.explain.event import EventExplanation, explain_event
 from keat.explain.event_features import UsualFeatures
-from keat.explain.playback import Playback
+from keat.explain.playback import HeldOut, Playback
 from keat.explain.scored import Names
 from keat.explain.subject import LabelSubject
 from keat.models.node_head import EventHead, EventQueries
 from keat.models.node_time import NodeTimeModel
 from keat.tasks.factory import make_task
 from keat.tasks.node_label import NodeLabel
-from keat.training.evaluate import continue_evaluation, evaluate
 from keat.training.lessons import usual_refresh
 
 
@@ -91,16 +88,11 @@ class LabelAsker(Playback[EventHead]):
         self.require_row(row)
         return next(self._events([row]))
 
-    def worst(self, number: int, split: Literal["val", "test"]) -> Iterator[EventExplanation]:
+    def worst(self, number: int, split: HeldOut) -> Iterator[EventExplanation]:
         """The labelled events of a split with the highest scores, highest first."""
-        data = self.require_data()
-        task = make_task(data, split, kind="node-label")
+        task = make_task(self.require_data(), split, kind="node-label")
         assert isinstance(task, NodeLabel)
-        known = split == "test" and self.trained_on_this
-        play = continue_evaluation if known else evaluate
-        scores = play(self.subject.validated(), task, refresh=self.refresh).outcomes
-        order = torch.argsort(scores, descending=True, stable=True)[:number].tolist()
-        rows = [int(task.asked[place]) + data.part(split).offset for place in order]
+        rows = self.highest(task, split, number)
         found = dict(zip(sorted(rows), self._events(sorted(rows)), strict=True))
         for place, row in enumerate(rows):
             yield replace(found[row], place=(place + 1, len(task)))
@@ -115,21 +107,20 @@ class LabelAsker(Playback[EventHead]):
             yield self._explain(queries, replace(self.names, observed=start), row)
 
     def _explain(self, queries: EventQueries, names: Names, row: int | None) -> EventExplanation:
-        x = explain_event(self.model, queries, self.usual, names, row=row, **self._told(row))
+        labels = None if self.data is None else self.data.stream.labels
+        label = -1 if labels is None or row is None else int(labels[row])
+        x = explain_event(
+            self.model,
+            queries,
+            self.usual,
+            names,
+            row=row,
+            label=self.subject.label,
+            truth=label if label >= 0 else None,
+            share=self.share,
+        )
         made = self.subject.probability
         return x if made is None else replace(x, probability=made(x.score))
-
-    def _told(self, row: int | None) -> dict[str, Any]:
-        """What is known of an event besides its score."""
-        labels = None if self.data is None else self.data.stream.labels
-        given = -1 if labels is None or row is None else int(labels[row])
-        return {
-            "label": self.subject.label,
-            "truth": given if given >= 0 else None,
-            "usual": self.share,
-            "place": None,
-            "probability": None,
-        }
 
 
 def _share(data: Dataset) -> float | None:
