@@ -63,7 +63,7 @@ def _distinct_events(source: Past, destination: Past) -> Tensor:
     """(n, slots of both ends) in which slots each of the n events is; the source's come first."""
     pasts = (source, destination)
     where = torch.cat([torch.cat([same_events(past, other) for other in pasts], dim=1) for past in pasts])
-    first = where & (where.cumsum(dim=1) == 1)  # an event is told once: in its first slot
+    first = where & (where.cumsum(dim=1) == 1)  # an event counts once: in its first slot
     return where[first.diagonal()]
 
 

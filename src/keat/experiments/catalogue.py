@@ -73,7 +73,7 @@ class Entry(TypedDict):
 
 
 def states(sources: Mapping[str, str], ledger: Path) -> list[Entry]:
-    """One entry a table or figure."""
+    """An entry for each table and figure."""
     entries: list[Entry] = [
         {"name": name, "title": title, "paper": paper, "state": state, "cells": [], "command": None}
         for name, (title, paper, state) in EXPLAINED.items()

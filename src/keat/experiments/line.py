@@ -70,17 +70,17 @@ class Line:
         if problem := _wrong(content):
             raise ValueError(problem)
         known = {each.name for each in fields(cls)} - {"more"}
-        told = {name: value for name, value in content.items() if name in known}
+        given = {name: value for name, value in content.items() if name in known}
         more = {name: value for name, value in content.items() if name not in known}
         scored = {refresh: _as_score(metrics) for refresh, metrics in content["test"].items()}
-        return typed(cls, {**told, "test": scored, "more": more})
+        return typed(cls, {**given, "test": scored, "more": more})
 
     def to_json(self) -> dict[str, object]:
         """What is written; `of` reads it."""
-        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "more"}
-        told["refresh"] = list(self.refresh)
-        told["test"] = {refresh: _as_json(score) for refresh, score in self.test.items()}
-        there = {name: value for name, value in told.items() if value is not None or name in NULLS}
+        content = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "more"}
+        content["refresh"] = list(self.refresh)
+        content["test"] = {refresh: _as_json(score) for refresh, score in self.test.items()}
+        there = {name: value for name, value in content.items() if value is not None or name in NULLS}
         return {**there, **self.more}
 
     def tested(self, refresh: str | None = None) -> Metrics:

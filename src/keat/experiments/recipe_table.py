@@ -1,5 +1,4 @@
-"""A recipe's table from the ledger: measured, paired, and beside what others published. What it looks like is
-told in `keat.report`."""
+"""A recipe's table from the ledger: measured, paired, and beside what others published."""
 
 from __future__ import annotations
 

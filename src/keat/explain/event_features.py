@@ -67,14 +67,14 @@ class UsualFeatures:
                 name=column.name,
                 value=_decoded(column, features[place]),
                 usual=_decoded(column, self.encoded[place]),
-                usual_is=self._told(column),
+                usual_is=self._what_usual_is(column),
                 far=column.categories is None
                 and bool((np.abs(features - self.encoded) > FAR * self.deviation)[place].any()),
             )
             for column, place in _places(self.columns)
         )
 
-    def _told(self, column: ColumnEncoding) -> str:
+    def _what_usual_is(self, column: ColumnEncoding) -> str:
         if column.categories is not None:
             return f"the most frequent of {self.events}"
         return "the mean of training" if column.mean else f"the mean of {self.events}"

@@ -70,8 +70,8 @@ def counterfactual(x: EventExplanation) -> str:
 
 def what_is_usual(x: EventExplanation) -> str:
     """Which numbers features were put at, in a sentence; nothing where there are none."""
-    told = list(dict.fromkeys(feature.usual_is for feature in x.features))
-    return f"The usual of a feature is {' or '.join(told)}." if told else ""
+    kinds = list(dict.fromkeys(feature.usual_is for feature in x.features))
+    return f"The usual of a feature is {' or '.join(kinds)}." if kinds else ""
 
 
 def model_line(x: EventExplanation) -> str:

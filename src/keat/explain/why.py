@@ -174,11 +174,11 @@ def weighed(x: Explanation) -> str:
     found = weightiest(x)
     if not found:
         return "Neither of the two has a past event, so the score says only what strangers are like."
-    told = [
+    heaviest = [
         f"{end.node} with {neighbor.node}, {ago(neighbor.since, x.unit)} before ({_without(x, neighbor)})"
         for end, neighbor in found
     ]
-    return f"What weighed most of the past: {both(told)}."
+    return f"What weighed most of the past: {both(heaviest)}."
 
 
 def weightiest(x: Explanation, number: int = REASONS) -> list[tuple[End, Neighbor]]:

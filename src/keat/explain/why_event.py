@@ -19,10 +19,10 @@ def why_event(x: EventExplanation) -> str:
         [_clause(x, part) for part in notable if (part.effect > 0) == up][:REASONS] for up in (True, False)
     )
     lead, other = (raising, lowering) if is_high(x) else (lowering, raising)
-    told = _standing(x) + (f": {both(lead)}." if lead else ".")
+    said = _standing(x) + (f": {both(lead)}." if lead else ".")
     if other:
-        told += f" What speaks {'against' if is_high(x) else 'for'} it: {both(other)}."
-    return told + _newcomers(x)
+        said += f" What speaks {'against' if is_high(x) else 'for'} it: {both(other)}."
+    return said + _newcomers(x)
 
 
 def is_high(x: EventExplanation) -> bool:
@@ -35,14 +35,14 @@ def is_high(x: EventExplanation) -> bool:
 def _standing(x: EventExplanation) -> str:
     pair = f"{x.source} → {x.destination}"
     if x.probability is None:
-        told = f"{pair} has a score of {signed(x.score, plus=False)}"
+        said = f"{pair} has a score of {signed(x.score, plus=False)}"
     else:
         label = "the label" if x.label is None else f"the label {x.label}"
-        told = f"{pair} has {label} with a probability of {percent(x.probability)}{_against_usual(x)}"
+        said = f"{pair} has {label} with a probability of {percent(x.probability)}{_against_usual(x)}"
     if x.place is None:
-        return told
+        return said
     which = "highest" if x.place[0] == 1 else f"{ordinal(x.place[0])} highest"
-    return f"{told}, the {which} score of {x.place[1]:,} events"
+    return f"{said}, the {which} score of {x.place[1]:,} events"
 
 
 def _against_usual(x: EventExplanation) -> str:

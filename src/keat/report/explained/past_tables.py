@@ -18,14 +18,14 @@ from keat.report.explained.effect_table import bar
 def choices(x: Explanation) -> str:
     """Every event, that of the headline chosen, and all events of an end together."""
     options = []
-    told = x.most_telling()
+    most = x.most_telling()
     for side, end in enumerate(x.ends):
         if not end.neighbors:
             continue
         options.append(f'<optgroup label="{escape(f"{end.role} {end.node}")}">')
         options.append(f'<option value="{side},-1">all its past events together</option>')
         for k, neighbor in enumerate(end.neighbors):
-            chosen = " selected" if told is not None and told[1] is neighbor else ""
+            chosen = " selected" if most is not None and most[1] is neighbor else ""
             what = f"#{k + 1} with {neighbor.node}, {ago(neighbor.since, x.unit)} ago"
             options.append(f'<option value="{side},{k}"{chosen}>{escape(what)}</option>')
         options.append("</optgroup>")

@@ -67,7 +67,7 @@ def draw_widths(tables: Sequence[RecipeTable], path: Path) -> None:
 def draw_gains(
     by_way: Mapping[str, Sequence[RecipeTable]], compared: Sequence[tuple[str, str]], path: Path
 ) -> None:
-    """Differences of the pairs of models that are ``compared``, a dot a seed, for each way to evaluate."""
+    """Differences of the pairs of models that are ``compared``, a dot for each seed and way to evaluate."""
     first = next(iter(by_way.values()))
     figure, axes = panels(len(first))
     for number, (place, table) in enumerate(zip(axes, first, strict=True)):

@@ -42,7 +42,7 @@ def draw_heatmaps(sweeps: Sequence[Sweep], ages: Sequence[int], unit: TimeUnit, 
 
 
 def draw_neighbor_curves(sweeps: Sequence[Sweep], ages: Sequence[int], unit: TimeUnit, path: Path) -> None:
-    """One small panel a past event: its attention without and with the kernel; a block for each node."""
+    """A small panel for each past event: its attention without and with the kernel; a block for each node."""
     columns = min(5, max(len(sweep.plain) for sweep in sweeps))
     lines = [-(-len(sweep.plain) // columns) for sweep in sweeps]
     figure, axes = pyplot().subplots(

@@ -69,19 +69,9 @@ def dot_chart(title: str, rows: Sequence[Dots], what: str) -> str:
         colour = GREY if row.muted else BLUE
         mean = sum(row.values) / len(row.values)
         parts.append(f'<text class="name" x="{LEFT}" y="{y - 12}">{escape(row.name)}</text>')
-        parts.append(
-            f'<line x1="{x(mean):.1f}" x2="{x(mean):.1f}" y1="{y - 7}" y2="{y + 7}" stroke="{colour}" '
-            'stroke-width="2.5"/>'
-        )
-        parts += [
-            f'<circle cx="{x(value):.1f}" cy="{y}" r="3.6" fill="{colour}" opacity="0.65"/>'
-            for value in row.values
-        ]
-        parts += [
-            f'<path d="M{x(value):.1f} {y - 6}l6 6l-6 6l-6 -6z" fill="none" stroke="{VERMILION}" '
-            'stroke-width="1.8"/>'
-            for value in row.others
-        ]
+        parts.append(_mean(x(mean), y, 7, colour))
+        parts += [_dot(x(value), y, colour) for value in row.values]
+        parts += [_diamond(x(value), y, 6) for value in row.others]
     return "".join([*parts, "</svg>"])
 
 
@@ -99,19 +89,30 @@ def colour_key(colour: str, name: str) -> str:
 def dot_key() -> str:
     """What the marks of a dot chart are."""
     marks = (
-        (f'<circle cx="6" cy="5" r="3.6" fill="{BLUE}" opacity="0.65"/>', "a seed"),
-        (f'<line x1="6" x2="6" y1="0" y2="10" stroke="{BLUE}" stroke-width="2.5"/>', "mean"),
-        (f'<circle cx="6" cy="5" r="3.6" fill="{GREY}" opacity="0.65"/>', "heuristic"),
-        (
-            f'<path d="M6 0l5 5l-5 5l-5 -5z" fill="none" stroke="{VERMILION}" stroke-width="1.8"/>',
-            "published",
-        ),
+        (_dot(6, 5, BLUE), "a seed"),
+        (_mean(6, 5, 5, BLUE), "mean"),
+        (_dot(6, 5, GREY), "heuristic"),
+        (_diamond(6, 5, 5), "published"),
     )
     items = (
         f'<li><svg class="mark" viewBox="0 0 12 10" aria-hidden="true">{mark}</svg>{name}</li>'
         for mark, name in marks
     )
     return f'<ul class="legend">{"".join(items)}</ul>'
+
+
+def _dot(x: float, y: float, colour: str) -> str:
+    return f'<circle cx="{x:.1f}" cy="{y}" r="3.6" fill="{colour}" opacity="0.65"/>'
+
+
+def _mean(x: float, y: float, reach: int, colour: str) -> str:
+    place = f'x1="{x:.1f}" x2="{x:.1f}" y1="{y - reach}" y2="{y + reach}"'
+    return f'<line {place} stroke="{colour}" stroke-width="2.5"/>'
+
+
+def _diamond(x: float, y: float, size: int) -> str:
+    path = f"M{x:.1f} {y - size}l{size} {size}l-{size} {size}l-{size} -{size}z"
+    return f'<path d="{path}" fill="none" stroke="{VERMILION}" stroke-width="1.8"/>'
 
 
 def _opened(title: str, height: float, what: str) -> str:

@@ -70,7 +70,7 @@ def _example(x: Scored, said: str) -> str:
     parts = f"Score {signed(x.score, plus=False)}"
     if isinstance(x, Explanation):
         parts += f"; from memory alone, without any past event, {signed(x.score_of_memory, plus=False)}"
-    told, attention = story(x), ""
+    sentence, attention = story(x), ""
     if isinstance(x, Explanation):  # the source's events are shown, so the sentence is about one of them
-        told, attention = counterfactual(x, sides=(0,)) or told, table(x, 0, sliding=False)
-    return f"<h3>{title}</h3><p>{escape(f'{parts}. {told}')}</p>{pair_tables(x)}{attention}"
+        sentence, attention = counterfactual(x, sides=(0,)) or sentence, table(x, 0, sliding=False)
+    return f"<h3>{title}</h3><p>{escape(f'{parts}. {sentence}')}</p>{pair_tables(x)}{attention}"

@@ -26,7 +26,7 @@ STYLES = {"train": (BLUE, ""), "val": (ORANGE, "6 3"), "test": (GREEN, "2 3")}
 class GapShares:
     """Shares of gaps in bins that are equal on a logarithmic scale, in seconds, for each split, as drift
     compares them: up to a horizon that every event in them has behind it. Gaps of 0 have no place there
-    and are told apart, and so are those that are longer and first events, which have none."""
+    and are counted by themselves, and so are longer gaps and first events, which have no gap."""
 
     edges: npt.NDArray[np.float64]
     shares: dict[str, npt.NDArray[np.float64]]

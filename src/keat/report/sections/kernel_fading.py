@@ -73,13 +73,13 @@ def half_age(kernel: Kernel, oldest: float) -> float | None:
 def _table(
     name: str, kernel: Kernel, half: float | None, ages: npt.NDArray[np.int64], unit: TimeUnit
 ) -> Table:
-    """Ages that parts of the evidence do not exceed. Of parts with the same age the largest is told."""
+    """Ages that parts of the evidence do not exceed. Of parts with the same age the largest is shown."""
     reached = np.quantile(ages, list(SHARES.values()), method="inverted_cdf")
-    told = {int(age): share for share, age in zip(SHARES, reached, strict=True)}
-    psi = psi_of(kernel, np.array(list(told)))
+    shown = {int(age): share for share, age in zip(SHARES, reached, strict=True)}
+    psi = psi_of(kernel, np.array(list(shown)))
     rows = [
         [share, humanize(age, unit) if age else "0", f"{left:.4f}"]
-        for (age, share), left in zip(told.items(), psi, strict=True)
+        for (age, share), left in zip(shown.items(), psi, strict=True)
     ]
     caption = f"{_formula(kernel)}σ is {humanize(float(kernel.sigma), unit)}"
     caption += "." if half is None else f", and ψ has halved at {humanize(half, unit)}."

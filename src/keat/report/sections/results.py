@@ -15,7 +15,7 @@ AGAINST_HEURISTICS = "A heuristic needs no training; a model that does not beat 
 
 @dataclass(frozen=True, slots=True)
 class Negatives:
-    """Against whom a positive was ranked, or told apart from."""
+    """The negatives that a positive was ranked against, or distinguished from."""
 
     strategy: str
     fewest: int
