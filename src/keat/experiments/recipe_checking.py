@@ -150,5 +150,6 @@ def _fits(value: Any, hint: Any) -> bool:
         msgspec.convert(value, hint)
     except msgspec.ValidationError:
         return False
-    numbers = value.values() if isinstance(value, dict) else [value]
+    of_numbers = isinstance(value, dict) and hint != Settings  # settings are looked at one by one
+    numbers = value.values() if of_numbers else [value]
     return not any(isinstance(number, float) and math.isnan(number) for number in numbers)

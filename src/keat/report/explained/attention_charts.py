@@ -10,7 +10,7 @@ import numpy as np
 from keat.explain.ends import End
 from keat.explain.explanation import Explanation
 from keat.report.html.bar_chart import colour_key
-from keat.report.html.line_chart import BLUE, GREY, VERMILION, Curve, by_recency, chart
+from keat.report.html.line_chart import BLUE, GREY, VERMILION, Curve, by_recency, chart, figures
 
 
 def sweeps(x: Explanation, end: End, labels: Sequence[str]) -> str:
@@ -34,9 +34,9 @@ def sweeps(x: Explanation, end: End, labels: Sequence[str]) -> str:
             for k, alpha in enumerate(sweep)
         ]
         what = f"Attention of {end.node} to each past event over its age, {title}"
-        panels.append(f"<figure>{chart(title, curves, ticks, low, high, what)}</figure>")
+        panels.append(chart(title, curves, ticks, low, high, what))
     heading = escape(f"Attention of {end.role} {end.node} over age")
-    return f'<h3 class="hint">{heading}</h3><div class="panels by-recency">{"".join(panels)}</div>'
+    return f'<h3 class="hint">{heading}</h3>{figures(panels, "by-recency")}'
 
 
 def axis(curves: Sequence[Sequence[float]]) -> tuple[float, float]:

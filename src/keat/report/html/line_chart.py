@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -138,6 +138,11 @@ def _dotted(dot: Dot, frame: Frame) -> list[str]:
             f'<line x1="{x}" x2="{x}" y1="{low}" y2="{high}" stroke="{dot.colour}" stroke-width="1.4"/>'
         )
     return parts
+
+
+def figures(charts: Iterable[str], kind: str = "wide") -> str:
+    """Charts as figures in a row, as far as there is room."""
+    return f'<div class="panels {kind}">{"".join(f"<figure>{each}</figure>" for each in charts)}</div>'
 
 
 def legend(curves: Sequence[Curve]) -> str:

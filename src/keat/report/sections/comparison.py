@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TypedDict
 
 from keat.report.html.bar_chart import Dots, dot_chart, dot_key
+from keat.report.html.line_chart import figures
 from keat.report.html.report_page import Section
 from keat.report.html.text_table import Strong, Table
 
@@ -120,8 +121,7 @@ def table_section(table: RecipeTable) -> Section:
         "Mean ± standard deviation over seeds. Differences are paired by seed, with a 95 % interval "
         "(Student's t); bold where it excludes zero."
     )
-    body = f'{dot_key()}<div class="panels wide"><figure>{chart}</figure></div>'
-    return Section(seen.title, body=body, tables=[replace(seen, caption=caption)])
+    return Section(seen.title, body=dot_key() + figures([chart]), tables=[replace(seen, caption=caption)])
 
 
 def _numbers(beside: Mapping[str, str]) -> list[float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from keat.report.html.bar_chart import SERIES
-from keat.report.html.line_chart import Curve, chart, legend, round_steps
+from keat.report.html.line_chart import Curve, chart, figures, legend, round_steps
 from keat.report.html.report_page import Section
 from keat.training.fit import EpochReport
 
@@ -30,14 +30,13 @@ def curves_section(runs: Mapping[str, Sequence[EpochReport]], metric: str) -> Se
     if validated:
         panels.append(_panel(f"validation {metric}", validated, looks, kept))
     key = legend([Curve([], colour, name, dash) for name, (colour, dash) in looks.items()])
-    figures = "".join(f"<figure>{panel}</figure>" for panel in panels)
     best = [f"{name}: epoch {kept[name]} of {len(epochs)}" for name, epochs in histories.items()]
     longest = max(len(epochs) for epochs in histories.values())
     points = "A point an epoch." if longest <= MANY else "The point is the epoch that was kept."
     return Section(
         "How training went",
         f"{points} What is kept is the best by validation {metric}: {'; '.join(best)}.",
-        f'{key}<div class="panels wide">{figures}</div>',
+        key + figures(panels),
     )
 
 

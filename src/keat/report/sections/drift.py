@@ -12,7 +12,7 @@ from keat.analysis.gaps import comparable_gaps, gap_summaries
 from keat.datasets.loading import Dataset
 from keat.events import humanize
 from keat.events.units import SECONDS_PER
-from keat.report.html.line_chart import BLUE, GREEN, ORANGE, Curve, chart, legend
+from keat.report.html.line_chart import BLUE, GREEN, ORANGE, Curve, chart, figures, legend
 from keat.report.html.report_page import Section
 from keat.report.html.text_table import Table
 
@@ -70,9 +70,9 @@ def gap_shares(data: Dataset) -> GapShares:
 
 def drift_section(datasets: Mapping[str, Dataset]) -> Section:
     """A chart and a table for each dataset."""
-    charts = [f"<figure>{_chart(name, gap_shares(data))}</figure>" for name, data in datasets.items()]
+    charts = [_chart(name, gap_shares(data)) for name, data in datasets.items()]
     alone = len(charts) == 1
-    drawn = charts[0] if alone else f'<div class="panels wide">{"".join(charts)}</div>'
+    drawn = f"<figure>{charts[0]}</figure>" if alone else figures(charts)
     key = legend([Curve([], colour, name, dash) for name, (colour, dash) in STYLES.items()])
     return Section(
         "Does the clock change?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from keat.calibration.fitters import Judgement
 from keat.calibration.reliability import Reliability
 from keat.calibration.temperature import Temperature
-from keat.report.html.line_chart import BLUE, GREY, Curve, Dot, chart, legend
+from keat.report.html.line_chart import BLUE, GREY, Curve, Dot, chart, figures, legend
 from keat.report.html.report_page import Section
 from keat.report.html.text_table import Table
 
@@ -14,14 +14,13 @@ def reliability_section(judged: Judgement | None) -> Section | None:
     """A picture for each kind of forecast on the test split, before and after calibration; the numbers."""
     if judged is None:
         return None
-    pairs = list(zip(judged.before, judged.after, strict=True))
     key = legend([Curve([], GREY, "the model's own"), Curve([], BLUE, "calibrated on validation")])
-    figures = "".join(f"<figure>{_picture(*pair)}</figure>" for pair in pairs)
+    pictures = map(_picture, judged.before, judged.after)
     return Section(
         "Can the numbers be trusted?",
         f"What was said beside how often it came true, on the test split: on the diagonal is right, below it "
         f"too sure. Bars are 95 %, over stretches of time. {_about(judged)}",
-        f'{key}<div class="panels wide">{figures}</div>',
+        key + figures(pictures),
         [_errors(judged), _bins(judged.after[0])],
     )
 
