@@ -27,13 +27,13 @@ def cosine_coefficients(frequency: float, orders: int, phase: float = 0.0) -> Fl
     return _series(complex(0.0, frequency), orders, phase)
 
 
-def decaying_cosine_coefficients(frequency: float, rate: float, orders: int, phase: float = 0.0) -> Floats:
-    """c_k of e^{-λΔ} cos(ωΔ + b): Re(e^{ib} (-λ + iω)^k)/k!.
+def decaying_cosine_coefficients(frequency: float, rate: float, orders: int) -> Floats:
+    """c_k of e^{-λΔ} cos ωΔ: Re((-λ + iω)^k)/k!.
 
     Even and odd orders alike, but not quite all of them: where the angle of (-λ + iω)^k is a right one, c_k
     is 0. With λ = ω that is k = 2, 6, 10, …: this kernel hides the variance.
     """
-    return _series(complex(-rate, frequency), orders, phase)
+    return _series(complex(-rate, frequency), orders, phase=0.0)
 
 
 def _series(base: complex, orders: int, phase: float) -> Floats:

@@ -89,7 +89,7 @@ def line_of(job: Job, key: str, found: Found, seconds: float) -> Line:
     )
 
 
-def run_folder(job: Job, scratch: Path, data: Data | None = None) -> Path:
+def run_folder(job: Job, scratch: Path, data: Data) -> Path:
     """Where a job's training is kept, if it has begun."""
     return scratch / job.training_key(job.fingerprint(data))
 

@@ -181,7 +181,7 @@ def weighed(x: Explanation) -> str:
     return f"What weighed most of the past: {both(heaviest)}."
 
 
-def weightiest(x: Explanation, number: int = REASONS) -> list[tuple[End, Neighbor]]:
+def weightiest(x: Explanation) -> list[tuple[End, Neighbor]]:
     """One event between the two is in the past of both, and counts once."""
     events: dict[object, tuple[End, Neighbor]] = {}
     for end in x.ends:
@@ -191,7 +191,7 @@ def weightiest(x: Explanation, number: int = REASONS) -> list[tuple[End, Neighbo
     order: Sequence[tuple[End, Neighbor]] = sorted(
         events.values(), key=lambda one: -abs(one[1].score_without - x.score)
     )
-    return list(order[:number])
+    return list(order[:REASONS])
 
 
 def _without(x: Explanation, neighbor: Neighbor) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from keat.datasets.loading import Dataset
 from keat.report.figures.data_figures import gap_curves
 from keat.report.figures.picture import COLOURS, pyplot, save_picture, tidy
-from keat.report.sections.results import Result, state_of
+from keat.report.sections.results import Result, best_first, state_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,20 +30,16 @@ def overview(data: Dataset, results: Sequence[Result], path: Path) -> None:
 def _bars(axes: Axes, results: Sequence[Result]) -> None:
     """MRR of each model, one bar for each freshness of the state; the best on top."""
     refreshes = sorted({r.refresh for r in results if r.refresh is not None}, reverse=True)
-    best = {r.model: 0.0 for r in results}
-    for r in results:
-        best[r.model] = max(best[r.model], r.metrics["mrr"])
-    models = sorted(best, key=lambda model: best[model])
+    groups = [[r for r in results if r.refresh == refresh] for refresh in refreshes]
+    models = best_first(groups, "mrr")[::-1]  # the first is at the bottom
     height = 0.8 / len(refreshes)
-    for place, (refresh, colour) in enumerate(zip(refreshes, COLOURS, strict=False)):
-        values = [
-            next(r.metrics["mrr"] for r in results if r.model == m and r.refresh == refresh) for m in models
-        ]
-        where = np.arange(len(models)) + 0.4 - height * (place + 0.5)
+    for number, (refresh, colour) in enumerate(zip(refreshes, COLOURS, strict=False)):
+        where = np.arange(len(models)) + 0.4 - height * (number + 0.5)
+        values = [mrr[number] for _, mrr in models]
         bars = axes.barh(where, values, height * 0.92, color=colour, label=state_of(refresh))
         axes.bar_label(bars, fmt="%.3f", padding=3, fontsize=8)
-    axes.set_yticks(np.arange(len(models)), models)
-    axes.set_xlim(0, 1.15 * max(best.values()))
+    axes.set_yticks(np.arange(len(models)), [name for name, _ in models])
+    axes.set_xlim(0, 1.15 * max(models[-1][1]))
     first = results[0]
     axes.set_xlabel(f"test MRR among {first.candidates:,} candidates")
     tidy(axes, f"{first.dataset}: {first.events:,} test events", legend="lower right")

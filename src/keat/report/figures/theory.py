@@ -70,7 +70,7 @@ def moment_decay(path: Path) -> Made:
     return Made(rows, pictures=[path])
 
 
-def draw_moments(path: Path, gaps: Mapping[str, tuple[npt.NDArray[np.int64], float]] | None = None) -> None:
+def draw_moments(path: Path, gaps: Mapping[str, tuple[npt.NDArray[np.int64], float]]) -> None:
     """Which moments an encoding sees, and R_n with its closed form and where it stops.
 
     ``gaps`` has, by name, observed gaps and the σ of their Laplacian kernel.
@@ -100,7 +100,7 @@ def draw_moments(path: Path, gaps: Mapping[str, tuple[npt.NDArray[np.int64], flo
         ORDERS, bounded, color=VERMILION, linestyle="--", label="uniform on [0, 1], a = 2: stops at e⁻²"
     )
     right.axhline(limit_of_ratios(laplacian(0.5), 1.0), color=VERMILION, linewidth=0.7, linestyle=":")
-    for (name, (values, sigma)), style in zip((gaps or {}).items(), ("-.", (0, (1, 1)), "--"), strict=False):
+    for (name, (values, sigma)), style in zip(gaps.items(), ("-.", (0, (1, 1)), "--"), strict=False):
         ratios = sample_ratios(laplacian(sigma), values, ORDERS)
         right.plot(ORDERS, ratios, color=GREY, linestyle=style, label=f"gaps of {name}")
     right.set_yscale("log")
@@ -109,10 +109,9 @@ def draw_moments(path: Path, gaps: Mapping[str, tuple[npt.NDArray[np.int64], flo
     save_picture(figure, path)
 
 
-def draw_logit_variance(path: Path, measured: Mapping[str, LogitVariance] | None = None) -> None:
+def draw_logit_variance(path: Path, measured: Mapping[str, LogitVariance]) -> None:
     """Var[X+Y] - Var[X+ψY] over ψ, the correlated case, and what trained models show."""
-    count = 3 if measured else 2
-    figure, axes = pyplot().subplots(1, count, figsize=(5.2 * count, 4.2), layout="constrained")
+    figure, axes = pyplot().subplots(1, 3, figsize=(15.6, 4.2), layout="constrained")
     psi = np.linspace(0, 1, 101)
     for rho, colour in ((0.5, BLUE), (0.0, GREEN), (-0.5, ORANGE), (-1.0, VERMILION)):
         axes[0].plot(psi, variance_reduction(1.0, 1.0, rho, psi), color=colour, label=f"ρ = {rho:g}")
@@ -130,23 +129,22 @@ def draw_logit_variance(path: Path, measured: Mapping[str, LogitVariance] | None
     )
     tidy(axes[1], "10 events, σ_Y = ⅓ σ_X, ψ from 0.1 to 1", legend="best")
 
-    if measured:
-        names, place = list(measured), np.arange(len(measured))
-        groups = (
-            ("X + Y", [m.plain_within for m in measured.values()], GREY),
-            ("X + ψY", [m.modulated_within for m in measured.values()], ORANGE),
-        )
-        for shift, (label, values, colour) in zip((-0.2, 0.2), groups, strict=True):
-            bars = axes[2].bar(place + shift, values, 0.38, color=colour, label=label)
-            axes[2].bar_label(bars, fmt="%.3g", fontsize=8, padding=2)
-        axes[2].set_xticks(place, names)
-        axes[2].set(ylabel="variance of logits within a neighbourhood")
-        tidy(axes[2], "Measured on trained models", legend="best")
+    names, place = list(measured), np.arange(len(measured))
+    groups = (
+        ("X + Y", [m.plain_within for m in measured.values()], GREY),
+        ("X + ψY", [m.modulated_within for m in measured.values()], ORANGE),
+    )
+    for shift, (label, values, colour) in zip((-0.2, 0.2), groups, strict=True):
+        bars = axes[2].bar(place + shift, values, 0.38, color=colour, label=label)
+        axes[2].bar_label(bars, fmt="%.3g", fontsize=8, padding=2)
+    axes[2].set_xticks(place, names)
+    axes[2].set(ylabel="variance of logits within a neighbourhood")
+    tidy(axes[2], "Measured on trained models", legend="best")
     save_picture(figure, path)
 
 
-def _average_reduction(rho: float, between: float, sigma_x: float = 1.0, sigma_y: float = 1 / 3) -> float:
-    """`correlated_reduction` of ten events whose edge logits are correlated alike."""
-    n = 10
+def _average_reduction(rho: float, between: float) -> float:
+    """`correlated_reduction` of ten events, σ_X = 1, whose edge logits are correlated alike."""
+    n, sigma_y = 10, 1 / 3
     cov_yy = sigma_y**2 * (between + (1 - between) * np.eye(n))
-    return correlated_reduction(cov_yy, rho * sigma_x * sigma_y * np.eye(n), np.linspace(0.1, 1.0, n))
+    return correlated_reduction(cov_yy, rho * sigma_y * np.eye(n), np.linspace(0.1, 1.0, n))

@@ -24,7 +24,7 @@ class Dots:
 
 
 def bar_chart(
-    title: str, rows: Sequence[tuple[str, Sequence[float]]], what: str, learned: Collection[str] = ()
+    title: str, rows: Sequence[tuple[str, Sequence[float]]], what: str, learned: Collection[str]
 ) -> str:
     """Horizontal bars, a row for each name with a bar for each series; the longest is the full width. Names
     of ``learned`` models stand out."""

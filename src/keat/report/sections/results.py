@@ -82,29 +82,28 @@ def results_table(results: Sequence[Result]) -> Table:
     return Table(title, ["model", *metrics, *(["seconds"] if timed else [])], rows, caption)
 
 
-def results_section(
-    groups: Sequence[Sequence[Result]], metric: str, hint: str, title: str = "Models and heuristics"
-) -> Section:
+def results_section(groups: Sequence[Sequence[Result]], metric: str, hint: str) -> Section:
     """Groups are results at different freshness, of the same models."""
-    best = {
-        r.model: max(o.metrics[metric] for group in groups for o in group if o.model == r.model)
-        for r in groups[0]
-    }
-    order = sorted(best, key=lambda model: -best[model])
-    rows = [
-        (model, [next(r.metrics[metric] for r in group if r.model == model) for group in groups])
-        for model in order
-    ]
+    rows = best_first(groups, metric)
     key = bar_key([state_of(group[0].refresh) for group in groups]) if len(groups) > 1 else ""
-    learned = [model for model in order if model in TRAINED]
+    learned = [model for model, _ in rows if model in TRAINED]
     chart = bar_chart(f"test {metric}", rows, f"Test {metric} of every model, the best first", learned)
     return Section(
-        title,
+        "Models and heuristics",
         hint,
         f"{key}<figure>{chart}</figure>",
         [_titled(group, several=len(groups) > 1) for group in groups],
         beside=True,
     )
+
+
+def best_first(groups: Sequence[Sequence[Result]], metric: str) -> list[tuple[str, list[float]]]:
+    """Models with their metric in each group, by the best of them."""
+    values = {
+        r.model: [next(o.metrics[metric] for o in group if o.model == r.model) for group in groups]
+        for r in groups[0]
+    }
+    return sorted(values.items(), key=lambda row: -max(row[1]))
 
 
 def state_of(refresh: int | None) -> str:
