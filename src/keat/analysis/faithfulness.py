@@ -30,7 +30,7 @@ class DeletionCurves:
 
     @property
     def moved_by_chance(self) -> float:
-        """The same in an order of chance, on average."""
+        """The same, averaged over random orders."""
         return float(_area(self.random).mean())
 
     @property
@@ -42,7 +42,7 @@ class DeletionCurves:
 
 
 def _area(curve: Tensor) -> Tensor:
-    """All curves begin and end together: what they do in between counts."""
+    """How far a curve is from its start between its ends, which all curves have in common."""
     return (curve[..., 1:-1] - curve[..., :1]).abs().sum(dim=-1)
 
 

@@ -36,7 +36,7 @@ class Place(TypedDict):
 
 
 class Runs(Place):
-    """How many runs of a dataset there are, of how many."""
+    """How many of the planned runs of a dataset have been done."""
 
     runs: int
     of: int
@@ -92,7 +92,7 @@ def all_names() -> list[str]:
 def how_to_get(
     table: str, data: str, sources: Mapping[str, str], ledger: Path = USUAL_LEDGER, suffix: str = ".parquet"
 ) -> Place:
-    """What a dataset takes."""
+    """What is missing to run a table with a dataset, and the command that gets and runs it."""
     run = _command(table, [data], sources, ledger)
     info = DATASETS.get(data)
     if data in sources:
@@ -167,7 +167,7 @@ def _cells(recipe: Recipe, data: str, results: Lines, place: Place) -> list[Cell
 
 
 def _cell(recipe: Recipe, label: str, data: str) -> Cell:
-    """With what others published: ``"paper": {"test": …, "val": …}``, as far as they have it."""
+    """A cell with what others published for it: ``"paper": {"test": …, "val": …}``."""
     cell: Cell = {"row": label, "data": data, "metric": recipe.metric}
     for number in published(recipe.name):
         if (number.row, number.data) == (label, data):

@@ -24,7 +24,7 @@ Make = Callable[[Mapping[str, str], Path, Path], Made]  # (sources, picture, led
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """How to make it, and what it needs."""
+    """A table or figure that needs no training: how it is made, and what it needs."""
 
     title: str
     paper: str

@@ -29,7 +29,7 @@ SUFFIX = "-hits"  # of the names of such lines
 
 
 def hits_figure(found: Reproduction, path: Path) -> Made:
-    """Validation and test of every dataset."""
+    """Hits@K over K, for the validation and the test split of every dataset."""
     lines = found.ask(run_hits, SUFFIX)
     curves: dict[str, list[HitsCurve]] = {}
     rows: list[dict[str, object]] = []

@@ -64,7 +64,7 @@ class Line:
 
     @classmethod
     def of(cls, content: object) -> Self:
-        """Of the value of a line of JSON; a ValueError says what is wrong with it."""
+        """Read a line of JSON that is already a value; a ValueError says what is wrong with it."""
         if not isinstance(content, dict):
             raise ValueError("it is no object")
         if problem := _wrong(content):

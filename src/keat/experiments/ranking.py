@@ -36,7 +36,7 @@ def ranking(sources: Mapping[str, str], path: Path, ledger: Path) -> Made:  # no
 
 
 def averages(ranks: Mapping[str, Sequence[int]], datasets: Sequence[str]) -> list[PlainRow]:
-    """Rows, the best average first."""
+    """A row for each model, the best average first."""
     average = {model: round(float(np.mean(of_model)), 3) for model, of_model in ranks.items()}
     return [
         {

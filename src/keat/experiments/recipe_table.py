@@ -71,7 +71,7 @@ def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequenc
 
 
 def _spread_of(metric: str, lines: Mapping[int, Line]) -> str:
-    """Empty where a line lacks it: heuristics have no loss."""
+    """The mean and spread of a metric as text; empty where it is missing, as the loss of heuristics is."""
     if metric == "loss":
         found = [line.loss for line in lines.values() if line.loss is not None]
         return str(spread(found)) if found else ""
@@ -93,7 +93,7 @@ def _beside(recipe: Recipe, label: str, data: str) -> dict[str, str]:
 
 
 def _beside_in_recipe(recipe: Recipe, arm: Arm, data: str) -> dict[str, str]:
-    """The same for a recipe of one's own, which says it itself."""
+    """The same for a recipe of one's own, which has the published numbers in its file."""
     number = arm.published.get(data)
     return {} if number is None else {recipe.published_by or "published": f"{number:.4f}"}
 

@@ -10,7 +10,7 @@ from keat.experiments.job import Job
 from keat.experiments.reproduction import Reproduction
 from keat.experiments.work import run_folder
 from keat.models.tgn import TGNConfig
-from keat.report.figures.made import Made
+from keat.report.figures.made import Made, reproduced_as
 from keat.report.html.report_page import Page, Report, Section, present, write_report
 from keat.report.sections.attention_examples import attention_section
 from keat.report.sections.comparison import side_by_side, table_section, verdict_of
@@ -28,7 +28,7 @@ def recipe_report(found: Reproduction, drawn: Made, path: Path) -> Page:
     seconds = sum(line.seconds or 0 for _, line in results)
     report = Report(
         title=recipe.title,
-        eyebrow=f"keat reproduce {recipe.name}" + (f" · {recipe.paper} in the paper" if recipe.paper else ""),
+        eyebrow=reproduced_as(recipe.name, recipe.paper),
         facts=recipe.about,
         tiles=[
             (str(len(results)), "runs, each in the ledger"),

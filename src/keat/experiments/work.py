@@ -33,7 +33,7 @@ from keat.training.fit import EpochReport
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What came of a job."""
+    """What a job found."""
 
     events: int
     val: Metrics
@@ -140,7 +140,7 @@ def _trained(job: Job, data: Data, scratch: Path) -> Found:
 
 
 def _scored(job: Job, data: Data) -> Found:
-    """A state that is empty at first, for each split and refresh."""
+    """Score what needs no training, from an empty state for each split and refresh."""
     val, test = task_of(job, data, "val"), task_of(job, data, "test")
     refreshes = _refreshes(job, data)
     first = next(iter(refreshes.values()))
@@ -164,7 +164,7 @@ def _score_of(found: Evaluation) -> Score:
 
 
 def _commit() -> str | None:
-    """Of the source this runs from, where it is a checkout."""
+    """The commit of the source that this runs from, where that is a checkout."""
     try:
         answer = subprocess.run(
             ["git", "-C", str(Path(keat.__file__).parent), "rev-parse", "--short", "HEAD"],

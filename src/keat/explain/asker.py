@@ -81,7 +81,7 @@ class Asker(Playback[LearnedLinkModel]):
 
     @property
     def attends(self) -> bool:
-        """Whether there are past events in an attention, that could be older."""
+        """Whether the model attends to past events, whose age could be another."""
         encoder = self.model.encoder if isinstance(self.model, WithPairTerm) else self.model
         return isinstance(encoder, TGN)
 
@@ -97,8 +97,8 @@ class Asker(Playback[LearnedLinkModel]):
         assert isinstance(model, KeatRank | WithPairTerm)
         return explain_by_pair_term(model, src, dst, t, score, names=names, rank=rank)
 
-    def _rank_among_known(self, src: int, dst: int, t: int) -> tuple[float, int] | None:
-        """Among all nodes that have been destinations so far, and this one."""
+    def _rank_among_known(self, src: int, dst: int, t: int) -> tuple[float, int]:
+        """The rank among all destinations so far and this one, and how many those are."""
         others = self.model.destinations()
         others = others[others != dst]
         candidates = np.concatenate((np.array([dst], dtype=np.int32), others))
@@ -106,7 +106,7 @@ class Asker(Playback[LearnedLinkModel]):
         return float(rank_of(scores[:, 0], scores[:, 1:])[0]), len(candidates)
 
     def ranking(self, split: HeldOut) -> LinkRanking:
-        """Of all events of a split of the dataset."""
+        """The task that ranks all events of a split of the dataset."""
         if split not in self._rankings:
             task = make_task(self.require_data(), split, kind="link-ranking")
             assert isinstance(task, LinkRanking)

@@ -124,7 +124,7 @@ class LabelAsker(Playback[EventHead]):
 
 
 def _share(data: Dataset) -> float | None:
-    """Of the labelled training events those that have the label."""
+    """The share of the labelled training events that have the label; None where none is labelled."""
     labels = data.train.labels
     known = np.zeros(0) if labels is None else labels[labels >= 0]
     return float((known > 0).mean()) if len(known) else None

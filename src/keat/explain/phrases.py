@@ -76,7 +76,7 @@ def where_and_when(x: Explained) -> str:
 
 
 def signed(value: float, plus: bool = True) -> str:
-    """Three decimals with a true minus; – for what there is no number of."""
+    """Three decimals with a true minus sign; a dash for what is no number."""
     if math.isnan(value):
         return "–"
     text = f"{value:+.3f}" if plus else f"{value:.3f}"
@@ -101,7 +101,7 @@ def both(clauses: Sequence[str]) -> str:
 
 
 def percent(share: float) -> str:
-    """Two digits, and never 0 % or 100 % of what is neither."""
+    """Two digits; what is neither 0 nor 1 is never called 0 % or 100 %."""
     if 0 < share < 1e-4:
         return "less than 0.01 %"
     if 0.995 <= share < 1:

@@ -34,7 +34,7 @@ class NamesOfNodes(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnySubject(Generic[Model]):
-    """A model in the states it can be had in."""
+    """A model of a run, in the states that it can be brought into."""
 
     name: str  # of the model
     where: str  # the folder of its run, for sentences
@@ -53,7 +53,7 @@ class Subject(AnySubject[LearnedLinkModel]):
     """A model that scores links."""
 
     def require_explainable(self) -> None:
-        """By an attention or by a pair term."""
+        """Raise an error if the model has neither an attention nor a pair term to read."""
         if not isinstance(self.present, TGN | WithPairTerm | KeatRank):
             raise InputError(
                 f"{self.where} holds a {self.name}; explanations read the attention of TGN and pair terms. "

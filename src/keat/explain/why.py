@@ -23,7 +23,7 @@ Verdict = Literal["expected", "surprise"]
 
 
 def why(x: Explained) -> str:
-    """The first thing that is said of an explanation."""
+    """The sentences that an explanation begins with."""
     if isinstance(x, EventExplanation):
         return why_event(x)
     assert isinstance(x, Scored)
@@ -182,7 +182,8 @@ def weighed(x: Explanation) -> str:
 
 
 def weightiest(x: Explanation) -> list[tuple[End, Neighbor]]:
-    """One event between the two is in the past of both, and counts once."""
+    """The past events that change the score most, with the end they belong to. An event between the two is in
+    the past of both, and counts once."""
     events: dict[object, tuple[End, Neighbor]] = {}
     for end in x.ends:
         for neighbor in end.neighbors:

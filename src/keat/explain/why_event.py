@@ -12,7 +12,7 @@ ABOUT = 1.5  # within this factor, a probability is about the usual
 
 
 def why_event(x: EventExplanation) -> str:
-    """How probable it is against what is usual, and what made it so."""
+    """How probable the label is, compared with what is usual, and what makes it so."""
     least = NOTABLE * max((abs(part.effect) for part in x.parts), default=0.0)
     notable = [part for part in x.parts if part.effect != 0.0 and abs(part.effect) >= least]
     raising, lowering = (

@@ -58,6 +58,6 @@ def _side(column: Heading) -> str:
 
 
 def bar(kind: str, part: float) -> str:
-    """From the middle of an axis to ``part``, -1 … 1, of one of its sides."""
+    """A bar from the middle of an axis, which goes from -1 to 1, to ``part``."""
     left, width = 50 + 50 * min(part, 0), 50 * abs(part)
     return f'<i class="{kind}" style="left:{left:.2f}%;width:{width:.2f}%"></i>'

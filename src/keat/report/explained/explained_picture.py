@@ -88,7 +88,7 @@ def _write_event_picture(x: EventExplanation, path: Path) -> None:
 
 
 def _effects(axes: Axes, title: str, effects: Effects) -> None:
-    """One bar an effect, the first on top."""
+    """A bar for each effect, the first on top."""
     axes.barh(range(len(effects)), [effect for _, effect in effects], color=GREEN)
     axes.set_yticks(range(len(effects)), [name for name, _ in effects], fontsize=8)
     axes.axvline(0, color=GREY, linewidth=0.8)

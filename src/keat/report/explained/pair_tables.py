@@ -11,7 +11,7 @@ from keat.report.explained.effect_table import EFFECT, Heading, effect_table
 
 
 def pair_section(x: Scored) -> str:
-    """Nothing where the model has no pair term."""
+    """The section on the pair term; nothing where the model has none."""
     if x.pair is None:
         return ""
     return f"<section><h2>What the two have been to each other</h2>{pair_tables(x)}</section>"

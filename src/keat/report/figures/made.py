@@ -38,7 +38,7 @@ class Made:
         return Section(title, body=images, tables=tables) if images or tables else None
 
     def to_json(self) -> dict[str, object]:
-        """What there is of it."""
+        """In plain values; what is empty is left out."""
         pictures = [str(picture) for picture in self.pictures]
         content: dict[str, object] = {
             "rows": list(self.rows),
@@ -54,13 +54,18 @@ def write_computed_page(made: Made, name: str, title: str, paper: str, path: Pat
     """The page of a table or figure that needs no training."""
     report = Report(
         title=title,
-        eyebrow=f"keat reproduce {name} · {paper} in the paper",
+        eyebrow=reproduced_as(name, paper),
         facts="Computed when it was asked for; nothing was trained.",
         tiles=[(str(len(table.rows)), f"rows: {table.title}") for table in made.tables(title)],
         story="",
         sections=present(made.section(title)),
     )
     return write_report(report, path)
+
+
+def reproduced_as(name: str, paper: str) -> str:
+    """By which command, and where it is in the paper, if it is there."""
+    return f"keat reproduce {name}" + (f" · {paper} in the paper" if paper else "")
 
 
 def _cell(value: object) -> str:

@@ -48,7 +48,7 @@ def bar_chart(
 
 
 def dot_chart(title: str, rows: Sequence[Dots], what: str) -> str:
-    """Every seed a dot, over one axis for all rows."""
+    """A dot for every seed, on one axis for all rows."""
     every = [value for row in rows for value in (*row.values, *row.others)]
     low, high = min(every), max(every)
     room = max((high - low) * 0.06, 1e-3)

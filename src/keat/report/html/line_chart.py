@@ -31,7 +31,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A point anywhere, ``bar`` from where to where it might be."""
+    """A point anywhere; ``bar`` is the interval that its value may be in."""
 
     position: float
     value: float

@@ -76,7 +76,7 @@ def write_report(report: Report, path: Path) -> Page:
 
 
 def present(*sections: Section | None) -> list[Section]:
-    """Those that there are."""
+    """The sections without those that are None."""
     return [section for section in sections if section is not None]
 
 

@@ -31,7 +31,7 @@ class Row(TypedDict):
 
 
 class Other(TypedDict):
-    """What only others have."""
+    """A row that others published and that was not run."""
 
     label: str
     beside: dict[str, str]

@@ -11,7 +11,7 @@ from keat.tasks.graph_label import PARTS, labelled_nodes
 
 
 def about_data(data: Dataset | DGraphFin, sigma: float | None = None) -> str:
-    """Its size and time scale, in a line."""
+    """The size of the data and their time scale, in a few words."""
     stream = data.stream
     if isinstance(data, DGraphFin):
         sizes = " / ".join(f"{len(labelled_nodes(data, part)):,}" for part in PARTS)

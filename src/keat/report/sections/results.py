@@ -24,7 +24,7 @@ class Negatives:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Metrics of one model on one split, and how they were come by."""
+    """Metrics of one model on one split, and how they were measured."""
 
     model: str
     dataset: str
