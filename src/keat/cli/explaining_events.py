@@ -34,29 +34,13 @@ def labelled_events(
 
 def show_event(x: EventExplanation) -> None:
     """All but the sentence why, which comes first for every explanation."""
-    from keat.explain.event_wording import (
-        counterfactual,
-        facts_line,
-        instead,
-        known,
-        model_line,
-        title,
-        what_is_usual,
-    )
+    from keat.explain.event_wording import counterfactual, facts_line, model_line, part_row, what_is_usual
     from keat.explain.phrases import short_ago, signed
 
     out.print(f"{x.source} → {x.destination} scored {signed(x.score, plus=False)}")
     out.print(f"{model_line(x)}\n{facts_line(x)}")
-    rows = [
-        [
-            title(x, part),
-            known(x, part),
-            instead(x, part),
-            signed(part.effect),
-            signed(part.score, plus=False),
-        ]
-        for part in x.parts[:SHOWN]
-    ]
+    parts = (part_row(x, part) for part in x.parts[:SHOWN])
+    rows = [[part, known, instead, signed(effect), score] for part, known, instead, effect, score in parts]
     effect = "effect: how much lower the score would be with that part replaced; effects need not add up."
     caption = f"{effect}{_left_out(len(x.parts), 'part')} {what_is_usual(x)}"
     columns = ["part", "known", "instead", "effect", "score then"]

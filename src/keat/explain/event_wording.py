@@ -12,6 +12,11 @@ HEADS = {
 }
 
 
+def part_row(x: EventExplanation, part: Part) -> tuple[str, str, str, float, str]:
+    """A row of a table: the part, what is known, what is put instead, its effect, and the score then."""
+    return title(x, part), known(x, part), instead(x, part), part.effect, signed(part.score, plus=False)
+
+
 def title(x: EventExplanation, part: Part) -> str:
     """What a part is called in a table."""
     return {

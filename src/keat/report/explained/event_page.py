@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from keat.explain.event import EventExplanation
-from keat.explain.event_wording import (
-    counterfactual,
-    facts_line,
-    instead,
-    known,
-    model_line,
-    title,
-    what_is_usual,
-)
+from keat.explain.event_wording import counterfactual, facts_line, model_line, part_row, what_is_usual
 from keat.explain.phrases import ago, percent, signed
 from keat.report.explained.effect_table import EFFECT, Heading, Row, effect_table
 from keat.report.explained.explained_document import explained_document
@@ -54,10 +46,7 @@ def _parts(x: EventExplanation) -> str:
         EFFECT,
         Heading("score then", "score then", right=True),
     ]
-    rows: list[Row] = [
-        [title(x, part), known(x, part), instead(x, part), part.effect, signed(part.score, plus=False)]
-        for part in x.parts[:SHOWN]
-    ]
+    rows = [part_row(x, part) for part in x.parts[:SHOWN]]
     return f"""<section><h2>What each part is worth</h2>
 <p class="hint"><span class="key alpha-key"></span>Effect: how much lower the score would be with that part
 replaced. The parts work together, so effects need not add up.{left_out}</p>
