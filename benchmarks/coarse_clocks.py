@@ -36,9 +36,9 @@ from keat.models.registry import ARCHITECTURES, LINK_MODELS, create_link_model, 
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.runs.testing import evaluate_run
-from keat.tasks.factory import make_task
 from keat.tasks.kinds import TaskKind
 from keat.tasks.link import LinkClassification, LinkRanking
+from keat.tasks.making import make_task
 from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import evaluate
 from keat.training.fit import EpochReport, FitConfig

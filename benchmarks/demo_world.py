@@ -25,8 +25,8 @@ from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_errands
 from keat.models.registry import LINK_MODELS, create_link_model
 from keat.runs import train
-from keat.tasks.factory import make_task
 from keat.tasks.link import LinkTask
+from keat.tasks.making import make_task
 from keat.training.evaluate import evaluate
 
 REFRESHES = (200, 1)

@@ -30,8 +30,8 @@ from keat.runs.epochs import best_epoch, read_history
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.runs.testing import evaluate_run
-from keat.tasks.derived_labels import label_by_period
 from keat.tasks.kinds import Protocol
+from keat.tasks.label_making import label_by_period
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import evaluate

@@ -17,7 +17,7 @@ from keat.disk import typed
 from keat.errors import InputError
 from keat.events import Reading, read_events
 from keat.events.feature_encoding import ColumnEncoding, FeatureEncoding
-from keat.events.stream_reading import ReadingOptions
+from keat.events.reading import ReadingOptions
 
 ROWS = [("a", "x", 5, 0.5), ("b", "y", 6, 1.5), ("a", "y", 7, 2.5)]
 

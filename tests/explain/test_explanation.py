@@ -21,8 +21,8 @@ from keat.models.graphmixer import GraphMixer
 from keat.report.explained.explained_page import page
 from keat.runs.run_subject import subject_of
 from keat.runs.testing import evaluate_run
-from keat.tasks.factory import make_task
 from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
 from trained_runs import EVENTS, payments, small, trained, untrained
 
 DAYS = 3 * 86_400

@@ -26,8 +26,8 @@ from keat.report.explained.explained_picture import write_picture
 from keat.report.sections.attention_examples import attention_section
 from keat.runs.run_subject import subject_of
 from keat.runs.testing import evaluate_run
-from keat.tasks.factory import make_task
 from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
 from trained_runs import payments, small, trained
 
 DAYS = 3 * 86_400

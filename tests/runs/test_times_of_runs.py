@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from keat.events import TimeUnit
-from keat.runs.written_times import parsed, spoken, spoken_column
+from keat.runs.moments import parsed, spoken, spoken_column
 
 NOON = 1_707_134_400  # 2024-02-05 12:00:00
 

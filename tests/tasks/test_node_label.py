@@ -14,7 +14,7 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError, UnknownNameError
 from keat.events import EventStream
 from keat.models.node_head import EventQueries
-from keat.tasks.factory import make_task
+from keat.tasks.making import make_task
 from keat.tasks.node_label import NodeLabel, _Curve
 from keat.tasks.script import Ask, Observe
 

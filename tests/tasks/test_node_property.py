@@ -13,7 +13,7 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError, UnknownNameError
 from keat.events import EventStream, NodeLabels
 from keat.models.registry import NODE_MODELS, create_node_model
-from keat.tasks.factory import make_task, training_labels
+from keat.tasks.making import make_task, training_labels
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.script import Ask, Line, Observe, Reveal
 from keat.training.evaluate import evaluate

@@ -20,8 +20,8 @@ from keat.models.tgn import TGN, TGNConfig
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
 from keat.runs.testing import evaluate_run
-from keat.tasks.factory import make_task
 from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
 from keat.training.evaluate import continue_evaluation
 from keat.training.fit import FitConfig
 from keat.training.lessons import LinkLessons

@@ -14,8 +14,8 @@ from keat.models.contract import LearnedModel, Queries
 from keat.models.heuristics import EdgeBank
 from keat.models.registry import create_link_model
 from keat.tasks.candidates import SharedCandidates
-from keat.tasks.factory import make_task
 from keat.tasks.link import LinkClassification, LinkRanking
+from keat.tasks.making import make_task
 from keat.training.evaluate import evaluate
 
 

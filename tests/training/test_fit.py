@@ -22,8 +22,8 @@ from keat.runs.run_folder import KEPT
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.runs.testing import evaluate_run
-from keat.tasks.factory import make_task
 from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
 from keat.training.fit import FitConfig
 from keat.training.losses import link_loss
 from keat.training.tensorboard import tensorboard_watchers

@@ -24,9 +24,9 @@ from keat.runs.run_folder import KEPT
 from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
 from keat.runs.testing import evaluate_run
-from keat.tasks.derived_labels import label_by_period
-from keat.tasks.factory import make_task, training_labels
 from keat.tasks.kinds import Protocol
+from keat.tasks.label_making import label_by_period
+from keat.tasks.making import make_task, training_labels
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.task_spec import TaskSpec

@@ -58,8 +58,8 @@ def demo_command(
     from keat.report.figures.overview import overview
     from keat.runs.testing import heuristics_for
     from keat.runs.trainer import train
-    from keat.tasks.factory import make_task
     from keat.tasks.link import LinkRanking
+    from keat.tasks.making import make_task
 
     err.print(f"Simulating {events:,} card payments (seed {seed}) …")
     data = Dataset(simulate_errands(events, seed=seed))

@@ -79,9 +79,9 @@ def explain_command(
         raise typer.BadParameter(f"--split must be val or test, not {split}.")
     from keat.explain.label_asker import LabelAsker  # brings torch: not for --help
     from keat.explain.replay import replay as replay_history
+    from keat.runs.moments import parsed
     from keat.runs.run import open_kept
     from keat.runs.run_subject import asker_of, data_for
-    from keat.runs.written_times import parsed
 
     opened = open_kept(run)
     data = None

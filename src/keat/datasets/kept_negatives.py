@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.disk import look_at, map_array
-from keat.events.saved_checks import first_outside
+from keat.events.checking import first_outside
 
 Negatives = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 MATRIX, LENGTHS = "negatives.npy", "lengths.npy"

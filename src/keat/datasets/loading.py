@@ -17,8 +17,8 @@ from keat.datasets.registry import DATASETS, DatasetInfo
 from keat.disk import look_at
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, Reading
+from keat.events.reading import ReadingOptions
 from keat.events.splitting import HELD_OUT, Splits, split
-from keat.events.stream_reading import ReadingOptions
 
 SIMULATED = "payments"  # the embedded default; "payments:1000000" for another number of events
 

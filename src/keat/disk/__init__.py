@@ -6,7 +6,7 @@ path only through `safe_name`.
 """
 
 from keat.disk.arrays import NOT_AN_ARRAY, map_array
-from keat.disk.file_paths import expanded, is_file, look_at, require_folder, require_place, safe_name
+from keat.disk.paths import expanded, is_file, look_at, require_folder, require_place, safe_name
 from keat.disk.saying import reading, reason_of, unreadable, writing
 from keat.disk.typed_json import typed
 from keat.disk.whole import (

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from keat.disk.file_paths import is_file
+from keat.disk.paths import is_file
 from keat.disk.saying import reason_of, unreadable
 
 # What numpy raises, by what is wrong: the disk, the header (which it evaluates), the size it promises.

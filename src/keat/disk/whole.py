@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from keat.disk.file_paths import require_place
+from keat.disk.paths import require_place
 from keat.disk.saying import ELSEWHERE, writing
 from keat.errors import CacheError, InputError
 

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keat.events.columns import Column
 from keat.events.dense_ids import FILL, MISSING
 from keat.events.ids import BLANKS
-from keat.events.input_column import Column
 
 
 def typed_ids(src: Column, dst: Column, *, bipartite: bool) -> tuple[Column, Column]:

@@ -13,8 +13,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keat.events.columns import Column, is_text, to_numpy
 from keat.events.ids import IdMap
-from keat.events.input_column import Column, is_text, to_numpy
 
 Ids = npt.NDArray[np.int32]
 DO = "ids must be whole numbers or text, so cast them to int or string"

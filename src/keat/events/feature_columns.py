@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from keat.disk import is_file, map_array
 from keat.errors import InputError
-from keat.events.input_column import Column, is_text, to_numpy
+from keat.events.columns import Column, is_text, to_numpy
 
 Matrix = npt.NDArray[np.float32]
 BLOCK = 1 << 16  # rows checked at a time: a mapped matrix is never copied as a whole

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from keat.disk import look_at, unreadable
 from keat.errors import InputError
-from keat.events.input_column import Column
+from keat.events.columns import Column
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 WORDS = {"comma": ",", "tab": "\t", "semicolon": ";", "pipe": "|", "space": " "}

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from keat.disk import is_file, reason_of, unreadable
 from keat.errors import InputError
-from keat.events.input_column import is_text
+from keat.events.columns import is_text
 
 Side = Literal["src", "dst"]
 Dense = npt.NDArray[np.int32]

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keat.errors import InputError, Notice
+from keat.events.columns import Column, is_text
 from keat.events.feature_columns import Matrix, RawColumn, read_features
 from keat.events.files import open_file
 from keat.events.ids import IdMap
-from keat.events.input_column import Column, is_text
 
 NODE_NAMES = ("node", "node_id", "id")  # of the column that names the node; else it is the first
 SIDE = "side"  # of the column that says src or dst, where a bipartite stream needs it

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from keat.disk import is_file, look_at, map_array, new_folder, reading, reason_of, writing
 from keat.errors import CacheError, InputError
+from keat.events.checking import wrong_columns, wrong_description
 from keat.events.ids import IdMap
-from keat.events.saved_checks import wrong_columns, wrong_description
 
 FORMAT = 1  # raise it when the layout changes
 META = "stream.json"

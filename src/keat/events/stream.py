@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.errors import InputError, Notice
+from keat.events.checking import CLASSES, NODE_LABEL_PARTS, wrong_event_labels, wrong_node_labels
 from keat.events.feature_columns import first_not_finite
 from keat.events.ids import IdMap
 from keat.events.node_labels import NodeLabels, read_only
-from keat.events.saved_checks import CLASSES, NODE_LABEL_PARTS, wrong_event_labels, wrong_node_labels
 from keat.events.saving import damaged, open_folder, save_folder
 from keat.events.units import TimeUnit, require_unit
 

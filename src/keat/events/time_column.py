@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keat.errors import Notice
-from keat.events.input_column import Column, is_text, to_numpy
+from keat.events.columns import Column, is_text, to_numpy
 from keat.events.time_format import formatted_times
 from keat.events.units import TimeUnit
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from keat.errors import InputError
-from keat.events.input_column import Column, is_text, to_numpy
+from keat.events.columns import Column, is_text, to_numpy
 
 EXCEL = "excel"
 NAMED = {"yyyymmdd": "%Y%m%d"}

@@ -21,8 +21,8 @@ from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.rank import KeatRank
 from keat.models.tgn import TGN
 from keat.models.with_pair_term import WithPairTerm
-from keat.tasks.factory import make_task
 from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
 from keat.training.lessons import usual_refresh
 

@@ -21,7 +21,7 @@ from keat.explain.scored import Names
 from keat.explain.subject import LabelSubject
 from keat.models.node_head import EventHead, EventQueries
 from keat.models.node_time import NodeTimeModel
-from keat.tasks.factory import make_task
+from keat.tasks.making import make_task
 from keat.tasks.node_label import NodeLabel
 from keat.training.lessons import usual_refresh
 

@@ -15,17 +15,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import torch
 
-from keat.calibration.caption import about
-from keat.calibration.fitters import Calibration
+from keat.calibration.fitting import Calibration
 from keat.calibration.temperature import Temperature
+from keat.calibration.wording import about
 from keat.errors import InputError, KeatError
 from keat.events import EventStream, Reading
 from keat.models.contract import LearnedLinkModel, NodeQueries, Queries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.runs.answer import Answer
+from keat.runs.moments import parsed, spoken, spoken_column
 from keat.runs.pairs import read_pairs
 from keat.runs.present import Present
-from keat.runs.written_times import parsed, spoken, spoken_column
 
 Dense = npt.NDArray[np.int32]
 AT_ONCE = 1 << 12  # pairs, events or nodes

@@ -23,7 +23,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from keat.calibration.calibration_entry import read_calibration
+from keat.calibration.keeping import read_calibration
 from keat.disk import look_at, new_file, reading
 from keat.errors import InputError
 from keat.training.fit import EpochReport

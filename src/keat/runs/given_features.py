@@ -12,9 +12,9 @@ import pyarrow as pa
 from keat.datasets.loading import SIMULATED
 from keat.datasets.payments import FEATURES
 from keat.errors import InputError, unknown_name
+from keat.events.columns import Column
 from keat.events.feature_columns import read_features
 from keat.events.feature_encoding import ColumnEncoding, encode_columns
-from keat.events.input_column import Column
 from keat.runs.spec import SourceSpec
 
 WHERE = "The event"

@@ -13,7 +13,7 @@ from keat.runs.facts import HeadFacts
 from keat.runs.run_file import read_run_file
 from keat.runs.run_folder import load_parameters
 from keat.runs.spec import RunSpec
-from keat.tasks.factory import AnyTask
+from keat.tasks.making import AnyTask
 from keat.training.node_tasks import NODE_TASKS
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from keat.errors import InputError
 from keat.events import Reading
+from keat.events.columns import Column
 from keat.events.files import open_file, open_frame
-from keat.events.input_column import Column
 from keat.events.roles import USUAL_NAMES
 
 ROLES = ("src", "dst", "time")

@@ -22,9 +22,9 @@ from keat.events import EventStream, TimeUnit
 from keat.events.units import clock_of
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import NodeHead
+from keat.runs.moments import spoken
 from keat.runs.node_names import NodeNames
 from keat.runs.seen import Seen
-from keat.runs.written_times import spoken
 from keat.state.checking import parts_of
 from keat.tasks.script import TGB_BATCH, steps_by_time
 

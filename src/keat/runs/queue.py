@@ -8,10 +8,10 @@ import pyarrow as pa
 from keat.datasets.dgraphfin import DGraphFin
 from keat.errors import InputError
 from keat.runs.answer import Answer
+from keat.runs.moments import spoken_column
 from keat.runs.node_names import NodeNames
 from keat.runs.run_model import Data
 from keat.runs.testing import SomeTask
-from keat.runs.written_times import spoken_column
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkRanking
 from keat.tasks.node_label import NodeLabel

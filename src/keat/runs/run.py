@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from keat.calibration.fitters import Calibration
+from keat.calibration.fitting import Calibration
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
@@ -20,13 +20,13 @@ from keat.runs.answers import Answers, later
 from keat.runs.epochs import best_epoch, checking
 from keat.runs.facts import RunFacts
 from keat.runs.kept import Kept, kept_number, read_kept, write_kept
+from keat.runs.moments import spoken
 from keat.runs.node_names import NodeNames
 from keat.runs.present import Late, Observed, Present
 from keat.runs.run_file import RunFile, read_ids, read_run_file
 from keat.runs.run_model import Data, TrainedModel, open_model, task_of
 from keat.runs.seen import Seen
 from keat.runs.spec import RunSpec
-from keat.runs.written_times import spoken
 from keat.training.fit import EpochReport
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from keat.calibration.fitters import Calibration, Judgement, judge_of
+from keat.calibration.fitting import Calibration, Judgement, judge_of
 from keat.calibration.temperature import Temperature
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.labelled_graph import open_labelled_graph
@@ -32,8 +32,8 @@ from keat.runs.answers import finite
 from keat.runs.run_file import RunFile, whole_run_file
 from keat.runs.run_model import Data, TrainedModel, facts_of, open_model, task_of
 from keat.runs.spec import RunSpec
-from keat.tasks.factory import AnyTask
 from keat.tasks.graph_label import GraphLabel
+from keat.tasks.making import AnyTask
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.script import TGB_BATCH
 from keat.training.evaluate import Collector, Evaluation, Progress, continue_evaluation, evaluate

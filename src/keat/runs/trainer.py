@@ -22,8 +22,8 @@ from keat.runs.run import Run, has_seen_all, open_trained
 from keat.runs.run_model import Data, train_run
 from keat.runs.spec import Options, Progress, RunSpec, SourceSpec
 from keat.runs.usual import Preset
-from keat.tasks.factory import usual_task
 from keat.tasks.label_source import LabelSource
+from keat.tasks.making import usual_task
 from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.bar import TrainingBar
 from keat.training.fit import Watcher

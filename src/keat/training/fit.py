@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from keat.calibration.fitters import Calibration, Fitter, fitter_of
+from keat.calibration.fitting import Calibration, Fitter, fitter_of
 from keat.errors import KeatError
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
 from keat.models.settings import MOST, check_each, check_range, check_seed, setting

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from keat.datasets.loading import Dataset
 from keat.models.registry import LABEL_MODELS, NODE_MODELS, NodeEntry
-from keat.tasks.factory import training_labels
+from keat.tasks.making import training_labels
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
 from keat.training.lessons import Lessons

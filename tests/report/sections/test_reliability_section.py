@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from keat.calibration.fitters import Judgement
+from keat.calibration.fitting import Judgement
 from keat.calibration.probability import Platt
 from keat.calibration.reliability import Reliability, Sums
 from keat.calibration.temperature import Temperature

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keat.calibration.fitters import Judgement
+from keat.calibration.fitting import Judgement
 from keat.calibration.reliability import Reliability
 from keat.calibration.temperature import Temperature
 from keat.report.html.line_chart import BLUE, GREY, Curve, Dot, chart, figures, legend

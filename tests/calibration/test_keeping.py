@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from keat.calibration.calibration_entry import read_calibration
-from keat.calibration.fitters import Calibration
+from keat.calibration.fitting import Calibration
+from keat.calibration.keeping import read_calibration
 from keat.calibration.probability import Isotonic, Platt, fit_isotonic
 from keat.calibration.temperature import Temperature
 from keat.errors import InputError

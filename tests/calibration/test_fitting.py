@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from conftest import MakeStream
-from keat.calibration import fitters
-from keat.calibration.fitters import ShareFitter, fitter_of, judge_of
+from keat.calibration import fitting
+from keat.calibration.fitting import ShareFitter, fitter_of, judge_of
 from keat.calibration.probability import Isotonic, Platt
 from keat.calibration.temperature import Temperature
 from keat.datasets.loading import Dataset, load
@@ -28,8 +28,8 @@ from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
 from keat.runs.testing import evaluate_run
 from keat.tasks.candidates import OwnCandidates, SharedCandidates
-from keat.tasks.factory import make_task
 from keat.tasks.link import LinkRanking
+from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.task_spec import TaskSpec
@@ -89,7 +89,7 @@ def test_collecting_changes_no_outcome(random_stream: MakeStream) -> None:
 def test_what_is_kept_has_bounds_and_spans_the_split(
     room: int, random_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fitters, "SCORES_KEPT", room)
+    monkeypatch.setattr(fitting, "SCORES_KEPT", room)
     data = load(random_stream(3))
     task = make_task(data, "val")
     assert isinstance(task, LinkRanking)

@@ -12,13 +12,13 @@ import numpy as np
 
 from keat.disk import expanded, look_at
 from keat.errors import InputError
+from keat.events.columns import Column
 from keat.events.csv_ids import typed_ids
 from keat.events.dense_ids import dense_ids
 from keat.events.encoding_streams import encode_stream, learn_encoding
 from keat.events.feature_columns import Matrix, RawColumn, map_features, read_features, read_labels
 from keat.events.feature_encoding import FeatureEncoding
 from keat.events.files import Source, open_file, open_frame, sign_of
-from keat.events.input_column import Column
 from keat.events.node_table import read_node_table
 from keat.events.roles import columns_of_roles
 from keat.events.saving import require_saved

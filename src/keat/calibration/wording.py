@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from keat.calibration.fitters import Calibration
+from keat.calibration.fitting import Calibration
 from keat.calibration.temperature import Temperature
 
 

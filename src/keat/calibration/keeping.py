@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from keat.calibration.fitters import Calibration
+from keat.calibration.fitting import Calibration
 from keat.calibration.probability import Isotonic, Platt
 from keat.calibration.temperature import Temperature
 from keat.errors import InputError
