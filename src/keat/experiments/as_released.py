@@ -47,7 +47,7 @@ class AsReleased(LinkModel):
         self.reset()
 
     def reset(self) -> None:
-        """Bring the model into the state that the script starts from; the memory stays."""
+        """Into the state the script starts from; the memory stays."""
         model = self.model
         model.recent.clear()
         model.log.clear()

@@ -81,7 +81,7 @@ class Asker(Playback[LearnedLinkModel]):
 
     @property
     def attends(self) -> bool:
-        """Whether the model attends to past events, whose age could be another."""
+        """Whether there are past events in an attention, that could be older."""
         encoder = self.model.encoder if isinstance(self.model, WithPairTerm) else self.model
         return isinstance(encoder, TGN)
 

@@ -127,8 +127,7 @@ def explain_pair(
 
 
 def tgn_of(model: LinkModel) -> TGN:
-    """The TGN whose attention can be read: the model itself, or the one that a pair term
-    is added to."""
+    """The TGN whose attention can be read: the model itself, or what a pair term is beside of."""
     encoder = model.encoder if isinstance(model, WithPairTerm) else model
     if not isinstance(encoder, TGN):
         raise InputError(f"There is no attention to read in a {encoder.name}; only that of TGN is.")

@@ -53,7 +53,7 @@ class Subject(AnySubject[LearnedLinkModel]):
     """A model that scores links."""
 
     def require_explainable(self) -> None:
-        """Raise an error if the model has neither an attention nor a pair term to read."""
+        """By an attention or by a pair term."""
         if not isinstance(self.present, TGN | WithPairTerm | KeatRank):
             raise InputError(
                 f"{self.where} holds a {self.name}; explanations read the attention of TGN and pair terms. "
