@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from keat.cli.demo_command import EPOCHS, EVENTS, TRAINED
-
 from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_errands
 from keat.models.registry import LINK_MODELS, create_link_model

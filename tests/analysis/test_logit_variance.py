@@ -11,12 +11,16 @@ from keat.analysis.logit_variance import (
     LogitMoments,
     correlated_reduction,
     is_guaranteed,
-    is_reduced,
     measure,
     variance_reduction,
 )
 
 RNG = np.random.default_rng(0)
+
+
+def is_reduced(sigma_x: float, sigma_y: float, rho: float, psi: float) -> bool:
+    """The exact condition for one ψ < 1: σ_Y(1+ψ) ≥ -2ρσ_X. It always holds where ρ ≥ 0."""
+    return sigma_y * (1 + psi) >= -2 * rho * sigma_x
 
 
 def logits(n: int = 500) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -5,24 +5,46 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from keat.analysis.moments import (
     Floats,
     cosine_coefficients,
     decaying_cosine_coefficients,
-    expectation,
-    exponential_moments,
     exponential_ratio,
-    gamma_ratio,
-    kernel_coefficients,
     limit_of_ratios,
     moment_ratios,
-    product_coefficients,
     sample_ratios,
 )
 
 ORDERS = range(31)
+
+
+def kernel_coefficients(rate: float, orders: int) -> Floats:
+    """c_k of e^{-λΔ}: (-λ)^k/k!."""
+    return np.array([(-rate) ** k / math.factorial(k) for k in range(orders)])
+
+
+def product_coefficients(first: Floats, second: Floats) -> Floats:
+    """c_k of the product of two series, as appendix B.2 multiplies them: Σ_m a_m b_{k-m}."""
+    return np.convolve(first, second)[: min(len(first), len(second))]
+
+
+def expectation(coefficients: Floats, moments: Floats) -> float:
+    """Σ_k c_k E[Δ^k], where the series converges; for t ~ Exp(1), whose moments are k!, that takes
+    |ω| < 1, with a kernel |-λ + iω| < 1."""
+    return float(coefficients @ moments[: len(coefficients)])
+
+
+def exponential_moments(orders: int) -> Floats:
+    """E[t^k] = k! of t ~ Exp(1)."""
+    return np.array([math.factorial(k) for k in range(orders)], dtype=np.float64)
+
+
+def gamma_ratio(rate: float, order: npt.ArrayLike, shape: float) -> Floats:
+    """R_n = (1 + a)^-(n+k) for t ~ Gamma(k, 1), ψ = e^{-at}."""
+    return np.asarray((1.0 + rate) ** -(np.asarray(order, dtype=np.float64) + shape))
 
 
 def test_a_cosine_sees_even_moments_only() -> None:

@@ -93,7 +93,7 @@ def test_messages_and_tables_name_them(run: Path) -> None:
 
 
 def test_the_report_says_how_to_make_it_again(log: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from keat.runs.run_report import command_line
+    from keat.report.html.report_page import command_line
 
     arguments = ["train", "keat-tgn", str(log), "--out", str(run)]
     monkeypatch.setattr(sys, "argv", ["keat", *arguments])

@@ -13,6 +13,7 @@ from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.experiments.as_released import AsReleased, evaluate_as_released
 from keat.models.tgn import TGN, TGNConfig
+from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import read_run_file
 from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
@@ -53,8 +54,8 @@ def test_neighbours_are_events_evaluated_with_times_of_training(data: Dataset, f
     assert attention.psi.max() < 1e-3  # ages are nearly the length of the data
 
 
-def test_both_ways_of_evaluating_are_told(data: Dataset, folder: Path) -> None:
+def test_another_state_is_another_result(data: Dataset, folder: Path) -> None:
     val, test = make_task(data, "val"), make_task(data, "test")
-    found = evaluate_as_released(folder, data, val, test)  # type: ignore[arg-type]
-    assert found.keys() == {"test", "val as released", "test as released"}
-    assert found["test"] != found["test as released"]
+    released = evaluate_as_released(folder, data, [val, test])  # type: ignore[list-item]
+    assert [metrics.keys() for metrics in released] == [{"mrr", "hits@1", "hits@3", "hits@10"}] * 2
+    assert evaluate_run(folder, data, test, "test").metrics != released[1]

@@ -18,7 +18,6 @@ from keat.experiments.line import Line, Score
 from keat.experiments.published import published
 from keat.experiments.ranking import PAPER_RANKS, RANKED, averages, ranking, ranks_of
 from keat.experiments.recipe import load_recipe, recipe_names
-from keat.experiments.reporting import tables_of
 from keat.experiments.runner import keys_of
 from keat.experiments.work import Found, line_of
 
@@ -157,7 +156,7 @@ def test_ranks_average_to_the_papers() -> None:
 
 
 def test_the_table_of_ranks_says_what_17_means(nothing_here: Path) -> None:
-    (table,) = tables_of("Ranks", ranking({}, nothing_here, nothing_here / "none.jsonl"))
+    (table,) = ranking({}, nothing_here, nothing_here / "none.jsonl").tables("Ranks")
     assert "17 among the leaderboard's 16" in table.caption
     assert any("17" in row for row in table.rows)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from conftest import FindFile
-from keat.experiments.hits_figure import SUFFIX as HITS
+from keat.experiments.as_released import SUFFIX as RELEASED
+from keat.experiments.hits import SUFFIX as HITS
 from keat.experiments.ledger import Ledger
 from keat.experiments.measured import Known, measured
 from keat.experiments.recipe import Recipe, load_recipe, recipe_names
-from keat.experiments.released_table import SUFFIX as RELEASED
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results" / "ledger.jsonl"
 FINGERPRINTS = {  # of the files that the results are of

@@ -38,21 +38,21 @@ def jobs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Job]:
 def test_ray_gives_what_one_process_gives(jobs: list[Job], tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed; it comes with keat[ray]")
     said = list[str]()
-    alone = run_jobs(jobs, Ledger(tmp_path / "a.jsonl"), tmp_path / "a", told=said.append)
+    alone = run_jobs(jobs, Ledger(tmp_path / "a.jsonl"), tmp_path / "a", listener=said.append)
     ledger = Ledger(tmp_path / "b.jsonl")
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     try:
-        spread = run_jobs(jobs, ledger, Path("b"), engine="ray", told=said.append)
+        spread = run_jobs(jobs, ledger, Path("b"), engine="ray", listener=said.append)
         for one, other in zip(alone, spread, strict=True):
             assert (one.key, one.source) == (other.key, other.source)
             assert (one.val, one.test) == (other.val, other.test)
         assert len(list(Path("b").iterdir())) == 2  # the two that are trained
-        again = run_jobs(jobs, ledger, Path("b"), engine="ray", told=said.append)
+        again = run_jobs(jobs, ledger, Path("b"), engine="ray", listener=said.append)
         assert again == spread
         assert "0 to go" in said[-1]
         unknown = replace(jobs[1], spec=replace(jobs[1].spec, model="edgebnk"))
         with pytest.raises(UnknownNameError, match=r"^Unknown .*'edgebnk'; did you mean 'edgebank'"):
-            run_jobs([unknown], ledger, Path("b"), engine="ray", told=said.append)
+            run_jobs([unknown], ledger, Path("b"), engine="ray", listener=said.append)
         assert ray.is_initialized()  # it was there before, so it stays
     finally:
         ray.shutdown()
@@ -63,4 +63,4 @@ def test_without_ray_it_says_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(MissingExtraError, match=r"keat\[ray\]"):
-        run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path, engine="ray", told=lambda _: None)
+        run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path, engine="ray", listener=lambda _: None)

@@ -15,19 +15,20 @@ from keat.analysis.what_if import past_of
 from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
 from keat.datasets.payments import simulate_payments
 from keat.errors import InputError, UnknownNameError
-from keat.experiments.attention_figures import AGES, REACH, first_sweeps
-from keat.experiments.drawing import Drawing
-from keat.experiments.hits_figure import KS
+from keat.experiments.attention_sweeps import AGES, REACH, first_sweeps
+from keat.experiments.hits import KS
 from keat.experiments.job import Job, Untrained
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Line
 from keat.experiments.recipe import Recipe, load_recipe
+from keat.experiments.recipe_table import table_of
+from keat.experiments.reproduction import Reproduction, reproduce
 from keat.experiments.run_figures import FIGURES
 from keat.experiments.runner import run_jobs
 from keat.experiments.sources import how_read, source_of, written
-from keat.experiments.tables import shown, table_of
 from keat.models.tgn import TGN
-from keat.report.made import Made
+from keat.report.figures.made import Made
+from keat.report.sections.comparison import shown
 from keat.runs.run_file import read_ids, read_run_file
 from keat.runs.run_model import open_model
 from keat.runs.spec import SourceSpec
@@ -55,17 +56,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def draw(recipe: Recipe, folder: Path, seeds: int) -> tuple[Made, list[Line], list[str]]:
     """The figure, the lines of its runs, and what was told."""
     pytest.importorskip("matplotlib")
-    jobs, said = recipe.jobs({"wikipedia": str(folder / "payments.parquet")}, seeds), list[str]()
+    sources, said = {"wikipedia": str(folder / "payments.parquet")}, list[str]()
     ledger = Ledger(folder / "ledger.jsonl")
-    lines = run_jobs(jobs, ledger, folder / "runs", told=said.append)
-    results = list(zip(jobs, lines, strict=True))
+    found = reproduce(recipe, sources, ledger, folder / "runs", seeds=seeds, listener=said.append)
     path = folder / f"{recipe.name}.png"
-    drawing = Drawing(recipe, results, ledger, folder / "runs", path, told=said.append)
-    result = FIGURES[recipe.name](drawing)
+    result = FIGURES[recipe.name](found, path)
     assert (folder / f"{recipe.name}.png").read_bytes().startswith(b"\x89PNG")
     assert result.pictures == [path]
     assert result.to_json()["picture"] == str(path)
-    return result, lines, said
+    return result, [line for _, line in found.results], said
 
 
 def test_hits_are_those_of_the_runs(folder: Path) -> None:
@@ -119,10 +118,8 @@ def test_a_run_that_left_scratch_is_trained_again(folder: Path, tmp_path: Path) 
     recipe = small("figure-blurring")
     before, lines, _ = draw(recipe, folder, seeds=1)
     jobs = recipe.jobs({"wikipedia": str(folder / "payments.parquet")}, 1)
-    drawing = Drawing(
-        recipe, [(jobs[0], lines[0])], Ledger(folder / "ledger.jsonl"), tmp_path / "empty", tmp_path / "b.png"
-    )
-    assert FIGURES[recipe.name](drawing).rows == before.rows
+    found = Reproduction(recipe, [(jobs[0], lines[0])], tmp_path / "empty", run_jobs)
+    assert FIGURES[recipe.name](found, tmp_path / "b.png").rows == before.rows
 
 
 def test_widths_are_drawn(folder: Path) -> None:
@@ -135,7 +132,7 @@ def test_node_properties_of_any_stream(folder: Path, tmp_path: Path) -> None:
     recipe = replace(recipe, reading={"trade": {"period": "week"}}, arms=recipe.arms[:4])
     jobs = recipe.jobs({"trade": str(folder / "payments.parquet")}, 1)
     assert all(how_read(job.spec.source) == "?period=week" for job in jobs)
-    lines = run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", told=lambda _: None)
+    lines = run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", listener=lambda _: None)
     table = table_of(recipe, "trade", list(zip(jobs, lines, strict=True)))
     assert [row["label"] for row in table["rows"]] == [arm.label for arm in recipe.arms]
     assert all(0 < line.test["200"].metrics["ndcg@10"] <= 1 for line in lines)
@@ -164,9 +161,9 @@ def test_whole_graphs(tmp_path: Path) -> None:
     jobs = recipe.jobs({"fading": str(tmp_path / "a.npz")}, 2)
     assert [job.model for job in jobs] == ["degree", "logistic", *["gearsage", "keat-gearsage"] * 2]
     said = list[str]()
-    lines = run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", told=said.append)
+    lines = run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", listener=said.append)
     assert all(0 < line.test["all"].metrics["auc"] < 1 for line in lines)
-    assert run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", told=said.append) == lines
+    assert run_jobs(jobs, Ledger(tmp_path / "l"), tmp_path / "runs", listener=said.append) == lines
     assert "0 to go" in said[-1]
     table = table_of(recipe, "fading", list(zip(jobs, lines, strict=True)))
     assert [row["seeds"] for row in table["rows"]] == [1, 1, 2, 2]
@@ -175,7 +172,7 @@ def test_whole_graphs(tmp_path: Path) -> None:
     assert jobs[0].fingerprint() != other.fingerprint()
     unknown = replace(jobs[0], spec=replace(jobs[0].spec, model="degre"))
     with pytest.raises(UnknownNameError, match="degree"):
-        run_jobs([unknown], Ledger(tmp_path / "l"), tmp_path, told=said.append)
+        run_jobs([unknown], Ledger(tmp_path / "l"), tmp_path, listener=said.append)
 
 
 def test_runs_are_scored_as_released_beside_the_sound_way(folder: Path) -> None:

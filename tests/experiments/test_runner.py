@@ -29,6 +29,10 @@ SMALL = {"dim": 8, "neighbors": 3}
 FAST = {"epochs": 2, "patience": 2, "lr": 1e-3}
 
 
+def nobody(_: str) -> None:
+    """Listens, and does nothing with it."""
+
+
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     stream = simulate_payments(1_500, seed=2)
@@ -82,8 +86,8 @@ def test_a_model_with_a_kernel_has_one_name_however_it_is_called(file: Path) -> 
 
 def test_a_finished_run_is_not_repeated(job: Job, tmp_path: Path) -> None:
     ledger, said = Ledger(tmp_path / "ledger.jsonl"), list[str]()
-    (first,) = run_jobs([job], ledger, tmp_path / "runs", told=said.append)
-    (again,) = run_jobs([job], ledger, tmp_path / "runs", told=said.append)
+    (first,) = run_jobs([job], ledger, tmp_path / "runs", listener=said.append)
+    (again,) = run_jobs([job], ledger, tmp_path / "runs", listener=said.append)
     assert first == again
     assert len(ledger.lines()) == 1
     assert "1 to go" in said[0]
@@ -92,7 +96,7 @@ def test_a_finished_run_is_not_repeated(job: Job, tmp_path: Path) -> None:
     (run,) = (tmp_path / "runs").iterdir()
     trained = (run / "metrics.jsonl").stat().st_mtime_ns
     # Scored in another way, the same run is opened again and not trained.
-    (fresh,) = run_jobs([replace(job, refresh=(1, 200))], ledger, tmp_path / "runs", told=said.append)
+    (fresh,) = run_jobs([replace(job, refresh=(1, 200))], ledger, tmp_path / "runs", listener=said.append)
     assert list((tmp_path / "runs").iterdir()) == [run]
     assert (run / "metrics.jsonl").stat().st_mtime_ns == trained
     assert fresh.test["200"] == first.test["200"]
@@ -101,8 +105,8 @@ def test_a_finished_run_is_not_repeated(job: Job, tmp_path: Path) -> None:
 
 def test_two_jobs_at_a_time_give_what_one_gives(job: Job, file: Path, tmp_path: Path) -> None:
     jobs = [job, a_job(file, "edgebank"), a_job(file, seed=2)]
-    alone = run_jobs(jobs, Ledger(tmp_path / "a.jsonl"), tmp_path / "a", told=lambda _: None)
-    both = run_jobs(jobs, Ledger(tmp_path / "b.jsonl"), tmp_path / "b", parallel=2, told=lambda _: None)
+    alone = run_jobs(jobs, Ledger(tmp_path / "a.jsonl"), tmp_path / "a", listener=nobody)
+    both = run_jobs(jobs, Ledger(tmp_path / "b.jsonl"), tmp_path / "b", parallel=2, listener=nobody)
     for one, two in zip(alone, both, strict=True):
         assert one.test == two.test
         assert one.key == two.key
@@ -110,7 +114,7 @@ def test_two_jobs_at_a_time_give_what_one_gives(job: Job, file: Path, tmp_path: 
 
 def test_a_sample_says_its_error(file: Path, tmp_path: Path) -> None:
     sampled = a_job(file, task=replace(RANKING, sample=40))
-    (line,) = run_jobs([sampled], Ledger(tmp_path / "l"), tmp_path / "r", told=lambda _: None)
+    (line,) = run_jobs([sampled], Ledger(tmp_path / "l"), tmp_path / "r", listener=nobody)
     errors = line.test["200"].standard_errors
     assert errors is not None
     assert errors["mrr"] > 0
@@ -142,9 +146,9 @@ def test_a_killed_plan_loses_at_most_the_epoch_under_way(file: Path, tmp_path: P
     process.wait()
     kept = metrics[0].read_text().splitlines()[:2]
     longer = a_job(file, fit={**FAST, "epochs": 12, "patience": 12})
-    (line,) = run_jobs([longer], Ledger(tmp_path / "ledger.jsonl"), tmp_path / "runs", told=lambda _: None)
+    (line,) = run_jobs([longer], Ledger(tmp_path / "ledger.jsonl"), tmp_path / "runs", listener=nobody)
     assert metrics[0].read_text().splitlines()[:2] == kept
-    (whole,) = run_jobs([longer], Ledger(tmp_path / "other.jsonl"), tmp_path / "other", told=lambda _: None)
+    (whole,) = run_jobs([longer], Ledger(tmp_path / "other.jsonl"), tmp_path / "other", listener=nobody)
     assert (line.test, line.loss) == (whole.test, whole.loss)
 
 
@@ -158,8 +162,8 @@ def test_a_run_of_an_earlier_version_is_gone_on_with(file: Path, tmp_path: Path)
     folder = run_folder(job, tmp_path / "runs", data)
     train_run(RunSpec("keat-tgn", spec.config, once, task), data, folder)
     begun = read_history(folder)
-    (line,) = run_jobs([job], Ledger(tmp_path / "a.jsonl"), tmp_path / "runs", told=lambda _: None)
-    (whole,) = run_jobs([job], Ledger(tmp_path / "b.jsonl"), tmp_path / "other", told=lambda _: None)
+    (line,) = run_jobs([job], Ledger(tmp_path / "a.jsonl"), tmp_path / "runs", listener=nobody)
+    (whole,) = run_jobs([job], Ledger(tmp_path / "b.jsonl"), tmp_path / "other", listener=nobody)
     assert read_history(folder)[:1] == begun
     assert (line.val, line.test, line.loss) == (whole.val, whole.test, whole.loss)
 

@@ -14,13 +14,13 @@ import keat
 from keat.errors import InputError, Notice, UnknownNameError
 from keat.events import Reading
 from keat.explain import EventExplanation, Part
-from keat.explain.asking_labels import LabelAsker
 from keat.explain.event import NOBODY
 from keat.explain.event_wording import instead, known
-from keat.explain.page import page
-from keat.explain.picture import write_picture
+from keat.explain.label_asker import LabelAsker
 from keat.models.node_head import CountingEventHead, EventQueries
 from keat.models.tgn import TGN
+from keat.report.explained.explained_page import page
+from keat.report.explained.explained_picture import write_picture
 from keat.runs import Run
 from keat.runs.run_subject import asker_of, data_for
 from labelled_runs import FEATURES, labelled, opened, payments

@@ -13,12 +13,12 @@ from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.errors import InputError, Notice
 from keat.explain import Explanation, Names, explain_pair
-from keat.explain.asking import Asker
-from keat.explain.page import page
-from keat.explain.replaying import moved_back, replay
-from keat.explain.wording import duration, moment
+from keat.explain.asker import Asker
+from keat.explain.phrases import duration, moment
+from keat.explain.replay import moved_back, replay
 from keat.models.contract import Queries
 from keat.models.graphmixer import GraphMixer
+from keat.report.explained.explained_page import page
 from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_subject import subject_of
 from keat.tasks.link import LinkRanking

@@ -12,17 +12,18 @@ import pytest
 
 from keat.errors import InputError
 from keat.explain import Explanation
-from keat.explain.asking import Asker
-from keat.explain.examples import attention_section
-from keat.explain.measuring import measure_run
-from keat.explain.page import counterfactual, page, story
+from keat.explain.asker import Asker
+from keat.explain.link_wording import counterfactual, story
 from keat.explain.pair_wording import by_width, evidence
-from keat.explain.picture import write_picture
-from keat.explain.replaying import replay
+from keat.explain.replay import replay
+from keat.explain.run_measures import measure_run
 from keat.models.contract import Queries
 from keat.models.rank import RankConfig
 from keat.models.tgat import TGATConfig
 from keat.models.with_pair_term import WithPairTerm
+from keat.report.explained.explained_page import page
+from keat.report.explained.explained_picture import write_picture
+from keat.report.sections.attention_examples import attention_section
 from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_subject import subject_of
 from keat.tasks.link import LinkRanking
@@ -106,7 +107,7 @@ def test_a_report_speaks_of_the_events_it_shows(monkeypatch: pytest.MonkeyPatch)
         asked.append(x)
         return counterfactual(x, sides)
 
-    monkeypatch.setattr("keat.explain.examples.counterfactual", remember)
+    monkeypatch.setattr("keat.report.sections.attention_examples.counterfactual", remember)
     body = attention_section(subject_of(trained(TGN_AND_PAIR)), payments(), "it").body
     assert len(asked) == 2
     for x in asked:

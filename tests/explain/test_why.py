@@ -13,9 +13,9 @@ import torch
 from keat.analysis.faithfulness import DeletionCurves
 from keat.cooccurrence.columns import GROUPS, PAIR_SINGLE, SOURCE_SINGLE
 from keat.explain import End, Explanation, Neighbor, Scored
+from keat.explain.phrases import both, ordinal, times
 from keat.explain.why import place, reasons, verdict, weightiest, why
 from keat.explain.why_event import REASONS
-from keat.explain.wording import both, ordinal, times
 from keat.models.pair_explanation import PairExplanation
 
 HOUR, DAY = 3_600, 86_400

@@ -11,7 +11,7 @@ from keat.explain import EventExplanation, Part, PastEvent
 from keat.explain.event import Kind, Met
 from keat.explain.event_features import FeatureValue
 from keat.explain.event_wording import counterfactual
-from keat.explain.wording import amount, percent
+from keat.explain.phrases import amount, percent
 
 HOUR, DAY = 3_600, 86_400
 KNOWN = {

@@ -53,7 +53,7 @@ def blur_meter(model: TGN, nodes: Tensor, t: Tensor, *, kernel: bool = True) -> 
     _, as_it_is = attend(model, past, kernel=kernel)
 
     def moved(other: Past) -> Tensor:
-        """(n,) total variation, mean over the heads."""
+        """The share of attention that moves, (n,): the total variation, averaged over the heads."""
         alpha = attend(model, other, kernel=kernel)[1].alpha
         return (alpha - as_it_is.alpha).abs().sum(dim=1).mean(dim=1) / 2
 

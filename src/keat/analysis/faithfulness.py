@@ -30,7 +30,7 @@ class DeletionCurves:
 
     @property
     def moved_by_chance(self) -> float:
-        """The same in an order of chance, on average."""
+        """The same, averaged over random orders."""
         return float(_area(self.random).mean())
 
     @property
@@ -42,17 +42,17 @@ class DeletionCurves:
 
 
 def _area(curve: Tensor) -> Tensor:
-    """All curves begin and end together: what they do in between counts."""
+    """How far a curve is from its start between its ends, which all curves have in common."""
     return (curve[..., 1:-1] - curve[..., :1]).abs().sum(dim=-1)
 
 
-def deletion_curves(model: TGN, source: Past, destination: Past, seed: int = 0) -> DeletionCurves:
+def deletion_curves(model: TGN, source: Past, destination: Past) -> DeletionCurves:
     """Curves of one pair; ``source`` and ``destination`` have one row each. The attention to an event is what
     it has in both ends together."""
     attention = torch.cat([attend(model, past)[1].alpha[0].mean(dim=1) for past in (source, destination)])
     where = _distinct_events(source, destination)  # (n, slots of both ends)
     by_attention = torch.argsort(where.to(attention.dtype) @ attention, descending=True, stable=True)
-    draw = torch.Generator().manual_seed(seed)
+    draw = torch.Generator().manual_seed(0)
     shuffled = [torch.randperm(len(where), generator=draw) for _ in range(RANDOM_ORDERS)]
     orders = torch.stack([by_attention, by_attention.flip(0), *shuffled])  # (o, n)
     curves = _scores_along(model, source, destination, where, orders)
@@ -63,7 +63,7 @@ def _distinct_events(source: Past, destination: Past) -> Tensor:
     """(n, slots of both ends) in which slots each of the n events is; the source's come first."""
     pasts = (source, destination)
     where = torch.cat([torch.cat([same_events(past, other) for other in pasts], dim=1) for past in pasts])
-    first = where & (where.cumsum(dim=1) == 1)  # an event is told once: in its first slot
+    first = where & (where.cumsum(dim=1) == 1)  # an event counts once: in its first slot
     return where[first.diagonal()]
 
 

@@ -50,7 +50,7 @@ def gaps_of(events: EventStream) -> npt.NDArray[np.int64]:
 
 
 def looking_back(splits: Splits) -> dict[str, npt.NDArray[np.int64]]:
-    """For each split, two values an event (source, destination): the gap to the previous event of the
+    """For each split, two values for each event (source, destination): the gap to the previous event of the
     node in the whole stream, or FIRST."""
     src, dst, t = (np.concatenate([getattr(part, what) for part in splits]) for what in ("src", "dst", "t"))
     nodes, times = both_roles(src, dst, t)
@@ -67,7 +67,7 @@ def comparable_gaps(splits: Splits) -> Comparable:
 
 
 def gap_summaries(splits: Splits) -> dict[str, GapSummary | None]:
-    """One summary a split; None where no node returns."""
+    """A summary of each split; None where no node returns."""
     everything = looking_back(splits)
     compared = _comparable(splits, everything).gaps
     summaries: dict[str, GapSummary | None] = {}

@@ -27,11 +27,6 @@ def is_guaranteed(sigma_x: float, sigma_y: float, psi: float) -> bool:
     return sigma_y * (1 + psi) >= 2 * sigma_x
 
 
-def is_reduced(sigma_x: float, sigma_y: float, rho: float, psi: float) -> bool:
-    """The exact condition for one ψ < 1: σ_Y(1+ψ) ≥ -2ρσ_X. It always holds where ρ ≥ 0."""
-    return sigma_y * (1 + psi) >= -2 * rho * sigma_x
-
-
 @dataclass(frozen=True, slots=True)
 class LogitMoments:
     """Of node logits X, edge logits Y and kernel weights ψ, over neighbours."""

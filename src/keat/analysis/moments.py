@@ -27,13 +27,13 @@ def cosine_coefficients(frequency: float, orders: int, phase: float = 0.0) -> Fl
     return _series(complex(0.0, frequency), orders, phase)
 
 
-def decaying_cosine_coefficients(frequency: float, rate: float, orders: int, phase: float = 0.0) -> Floats:
-    """c_k of e^{-λΔ} cos(ωΔ + b): Re(e^{ib} (-λ + iω)^k)/k!.
+def decaying_cosine_coefficients(frequency: float, rate: float, orders: int) -> Floats:
+    """c_k of e^{-λΔ} cos ωΔ: Re((-λ + iω)^k)/k!.
 
     Even and odd orders alike, but not quite all of them: where the angle of (-λ + iω)^k is a right one, c_k
     is 0. With λ = ω that is k = 2, 6, 10, …: this kernel hides the variance.
     """
-    return _series(complex(-rate, frequency), orders, phase)
+    return _series(complex(-rate, frequency), orders, phase=0.0)
 
 
 def _series(base: complex, orders: int, phase: float) -> Floats:
@@ -47,27 +47,6 @@ def _series(base: complex, orders: int, phase: float) -> Floats:
     return np.asarray(cosine * abs(base) ** k / factorial, dtype=np.float64)
 
 
-def kernel_coefficients(rate: float, orders: int) -> Floats:
-    """c_k of e^{-λΔ}: (-λ)^k/k!."""
-    return np.array([(-rate) ** k / math.factorial(k) for k in range(orders)])
-
-
-def product_coefficients(first: Floats, second: Floats) -> Floats:
-    """c_k of the product of two series, as appendix B.2 multiplies them: Σ_m a_m b_{k-m}."""
-    return np.convolve(first, second)[: min(len(first), len(second))]
-
-
-def expectation(coefficients: Floats, moments: Floats) -> float:
-    """Σ_k c_k E[Δ^k], where the series converges; for t ~ Exp(1), whose moments are k!, that takes
-    |ω| < 1, with a kernel |-λ + iω| < 1."""
-    return float(coefficients @ moments[: len(coefficients)])
-
-
-def exponential_moments(orders: int) -> Floats:
-    """E[t^k] = k! of t ~ Exp(1)."""
-    return np.array([math.factorial(k) for k in range(orders)], dtype=np.float64)
-
-
 def laplacian(sigma: float) -> Function:
     """ψ(t) = e^{-t/σ}."""
     return lambda t: np.exp(-t / sigma)
@@ -79,11 +58,6 @@ def laplacian(sigma: float) -> Function:
 def exponential_ratio(rate: float, order: npt.ArrayLike) -> Floats:
     """R_n = (1 + a)^-(n+1) for t ~ Exp(1), ψ = e^{-at}."""
     return np.asarray((1.0 + rate) ** -(np.asarray(order, dtype=np.float64) + 1.0))
-
-
-def gamma_ratio(rate: float, order: npt.ArrayLike, shape: float) -> Floats:
-    """R_n = (1 + a)^-(n+k) for t ~ Gamma(k, 1), ψ = e^{-at}."""
-    return np.asarray((1.0 + rate) ** -(np.asarray(order, dtype=np.float64) + shape))
 
 
 def moment_ratios(

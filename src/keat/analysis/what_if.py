@@ -7,14 +7,19 @@ looked at, though an event moved far enough back would have made way for another
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
 from keat.attention import Attention, NeighborFeatures
 from keat.models.tgn import TGN
 from keat.state.node_state import PastSlots
+
+Grid = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,6 +117,22 @@ def all_at(past: Past, ages: Tensor, *, recompute_phi: bool = False, event_of: P
     which = same_events(event_of or past, past).any(dim=0)
     rows = past.repeated(len(ages))
     return rows.at_ages(torch.where(which, ages[:, None], rows.psi_age), recompute_phi=recompute_phi)
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Attention (n, G) of one node to its past events over a shared age: with ψ = 1, and with the kernel."""
+
+    name: str
+    plain: Grid
+    modulated: Grid
+
+
+def attention_over_age(model: TGN, past: Past, ages: Sequence[int], *, kernel: bool = True) -> Grid:
+    """Attention (n, G) of one node to its n past events, all given the same of G ages, with φ frozen; mean
+    over heads."""
+    alpha = attend(model, all_at(past, torch.tensor(list(ages))), kernel=kernel)[1].alpha.mean(dim=2)
+    return np.asarray(alpha.T[: int(past.mask.sum())].numpy(), dtype=np.float64)
 
 
 def each_at(past: Past, ages: Tensor, *, recompute_phi: bool = True, event_of: Past | None = None) -> Past:

@@ -14,7 +14,7 @@ from keat.cli.options import Json, open_dataset, picture_place, reads_events
 from keat.events import Reading
 
 if TYPE_CHECKING:
-    from keat.explain.measuring import Measured
+    from keat.explain.run_measures import Measured
 
 app = typer.Typer(no_args_is_help=True, help="Put the theory to the test: moments, variance, blur.")
 Picture = Annotated[
@@ -69,7 +69,7 @@ def moments_command(
     """Which moments of p(Δt) an encoding sees, and R_n, what a kernel leaves of the n-th: E(ψtⁿ) / E(tⁿ)."""
     from keat.analysis import moments
     from keat.analysis.gaps import gaps_of
-    from keat.explain.theory_figures import draw_moments
+    from keat.report.figures.theory import draw_moments
 
     measured = {
         rate: moments.moment_ratios(moments.laplacian(1 / rate), np.negative, ORDERS) for rate in RATES
@@ -119,8 +119,8 @@ def attention_command(
     reading: Reading,
 ) -> None:
     """Of trained runs: the blur meter with and without the kernel, variance of logits, faithfulness."""
-    from keat.explain.measuring import measure_run
-    from keat.explain.theory_figures import draw_logit_variance
+    from keat.explain.run_measures import measure_run
+    from keat.report.figures.theory import draw_logit_variance
     from keat.runs.run_subject import subject_of
 
     data = open_dataset(dataset, reading)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +13,13 @@ from keat.cli.console import draw_picture, err, print_json, print_line
 from keat.cli.evaluate_command import show_results
 from keat.cli.options import Json, at_least
 from keat.disk import require_folder
+
+if TYPE_CHECKING:
+    from keat.datasets.loading import Dataset
+    from keat.report.html.report_page import Page
+    from keat.report.sections.results import Result
+    from keat.runs import Run
+    from keat.tasks.link import LinkRanking
 
 # Small networks and small batches: what a demo of two minutes is short of is steps. The two TGNs differ in
 # the kernel alone. Chosen on the validation splits of other seeds than docs/results/demo.md tests.
@@ -42,11 +50,10 @@ def demo_command(
     A second run finds the trained models in the folder and only scores them.
     """
     require_folder(folder)  # before the work, not after it
-    from keat.cli.demo_report import demo_report
     from keat.cli.models_by_name import evaluate_by_name  # brings torch: not for --help
     from keat.datasets.loading import Dataset
     from keat.datasets.payments import simulate_errands
-    from keat.report.plots import overview
+    from keat.report.figures.overview import overview
     from keat.runs.run_evaluation import heuristics_for
     from keat.runs.trainer import train
     from keat.tasks.link import LinkRanking
@@ -72,7 +79,7 @@ def demo_command(
         if not json:
             show_results(found)
     picture = draw_picture(folder / "demo.png", lambda path: overview(data, results, path))
-    report = demo_report(data, task, results, runs, folder / "report.html")
+    report = _report(data, task, results, runs, folder / "report.html")
     if json:
         files = {"picture": picture and str(picture), "report": str(report)}
         print_json({"dataset": data.name, "results": [r.to_json() for r in results], **files})
@@ -80,3 +87,14 @@ def demo_command(
     if picture is not None:
         print_line(f"The picture: {picture}")
     print_line(f"The report: {report}")
+
+
+def _report(
+    data: Dataset, task: LinkRanking, results: Sequence[Result], runs: Mapping[str, Run], path: Path
+) -> Page:
+    from keat.report.demo_page import write_demo_page
+    from keat.runs.epochs import read_history
+    from keat.runs.run_subject import subject_of_run
+
+    histories = {name: read_history(run.folder) for name, run in runs.items()}
+    return write_demo_page(data, task, results, histories, subject_of_run(runs["keat-tgn"]), path)

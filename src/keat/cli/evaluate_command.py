@@ -27,7 +27,7 @@ from keat.tasks.task_spec import TaskSpec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from keat.report.results import Result
+    from keat.report.sections.results import Result
 
 LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;
 NODES = "persistent-forecast, moving-average"  # asking the registry would bring torch, too slow for --help
@@ -151,7 +151,7 @@ def evaluate_command(
 
 def show_results(results: Sequence[Result]) -> None:
     """Results of one task as a table, best first."""
-    from keat.report.results import results_table
+    from keat.report.sections.results import results_table
 
     table = results_table(results)
     print_table(table.title, table.columns, table.rows, table.caption)

@@ -17,9 +17,9 @@ from keat.events import Reading
 
 if TYPE_CHECKING:
     from keat.explain import EventExplanation, Scored
-    from keat.explain.asking import Asker
-    from keat.explain.asking_labels import LabelAsker
-    from keat.explain.replaying import Replayed
+    from keat.explain.asker import Asker
+    from keat.explain.label_asker import LabelAsker
+    from keat.explain.replay import Replayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ def explain_command(
     Writes a page (HTML, nothing else needed) and a picture of each explanation.
     """
     from keat.events.written_times import parsed
-    from keat.explain.asking_labels import LabelAsker  # brings torch: not for --help
-    from keat.explain.replaying import replay as replay_history
+    from keat.explain.label_asker import LabelAsker  # brings torch: not for --help
+    from keat.explain.replay import replay as replay_history
     from keat.runs.run import open_kept
     from keat.runs.run_subject import asker_of, data_for
 
@@ -122,7 +122,7 @@ def explain_command(
 
 def _shift(asker: Asker, older: str | None) -> int:
     """By how much a past event is moved, in the unit of the data."""
-    from keat.explain.wording import duration, three_days
+    from keat.explain.phrases import duration, three_days
 
     if older is None:
         return three_days(asker.names.unit)
@@ -157,8 +157,8 @@ def _write_and_show(
 
 def _write(explanation: Scored | EventExplanation, folder: Path, number: int) -> dict[str, str | None]:
     """Page and picture; what the picture needs may be missing, the page needs nothing."""
-    from keat.explain.page import write_page
-    from keat.explain.picture import write_picture
+    from keat.report.explained.explained_page import write_page
+    from keat.report.explained.explained_picture import write_picture
 
     page = folder / f"explanation-{number}.html"
     write_page(explanation, page)

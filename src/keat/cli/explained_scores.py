@@ -7,14 +7,13 @@ import math
 from keat.cli.console import out, print_table
 from keat.events import humanize
 from keat.explain import EventExplanation, Explanation, Scored
-from keat.explain.event_wording import counterfactual, instead, known, title, what_is_usual
+from keat.explain.event_wording import counterfactual, part_row, what_is_usual
+from keat.explain.event_wording import facts_line as event_facts_line
 from keat.explain.event_wording import model_line as event_model_line
-from keat.explain.page import facts_line, model_line, story
-from keat.explain.page_event import facts_line as event_facts_line
-from keat.explain.page_tables import LOGIT_PARTS, logit_parts
+from keat.explain.link_wording import LOGIT_PARTS, facts_line, logit_parts, model_line, story
 from keat.explain.pair_wording import by_width, evidence
-from keat.explain.replaying import Replayed
-from keat.explain.wording import short_ago, signed
+from keat.explain.phrases import short_ago, signed
+from keat.explain.replay import Replayed
 
 SHOWN = 12  # rows of a table
 
@@ -46,14 +45,8 @@ def show_replay(x: Scored | EventExplanation, again: Replayed) -> None:
 
 
 def _show_event(x: EventExplanation) -> None:
-    rows = [
-        [
-            *(say(x, part) for say in (title, known, instead)),
-            signed(part.effect),
-            signed(part.score, plus=False),
-        ]
-        for part in x.parts[:SHOWN]
-    ]
+    parts = (part_row(x, part) for part in x.parts[:SHOWN])
+    rows = [[part, known, instead, signed(effect), score] for part, known, instead, effect, score in parts]
     effect = "effect: how much lower the score would be with that part replaced; effects need not add up."
     caption = f"{effect}{_left_out(len(x.parts), 'part')} {what_is_usual(x)}"
     columns = ["part", "known", "instead", "effect", "score then"]

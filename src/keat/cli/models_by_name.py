@@ -12,7 +12,7 @@ from keat.disk import look_at
 from keat.errors import InputError, unknown_name
 from keat.events import Reading
 from keat.models.registry import GRAPH_BASELINES, LINK_MODELS, TRAINED
-from keat.report.results import Negatives, Result
+from keat.report.sections.results import Negatives, Result
 from keat.runs.run_evaluation import (
     SomeTask,
     evaluate_run,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.padding import Padding
@@ -18,11 +18,9 @@ from keat.errors import InputError, unknown_name
 from keat.experiments.ledger import USUAL_LEDGER
 
 if TYPE_CHECKING:
-    from keat.experiments.recipe import Recipe
-    from keat.experiments.reporting import Reproduced
-    from keat.report.made import Made
-    from keat.report.page import Page
-    from keat.report.tables import Table
+    from keat.report.figures.made import Made
+    from keat.report.html.report_page import Page
+    from keat.report.html.text_table import Table
 
 LIST = "list"
 SCRATCH = Path("keat-out/runs")
@@ -73,10 +71,13 @@ def reproduce_command(
     """
     from keat.experiments.catalogue import EXPLAINED, all_names
     from keat.experiments.computed import COMPUTED
+    from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import load_recipe
-    from keat.experiments.reporting import computed_report, recipe_report, tables_of
-    from keat.experiments.tables import shown, side_by_side
-    from keat.runs.run_report import command_line
+    from keat.experiments.reporting import recipe_report
+    from keat.experiments.reproduction import reproduce
+    from keat.experiments.run_figures import FIGURES
+    from keat.report.figures.made import Made, write_computed_page
+    from keat.report.sections.comparison import shown, side_by_side
 
     sources = _sources(data or [])
     path = figure or Path("keat-out") / f"{safe_name(Path(name).stem)}.png"
@@ -87,44 +88,27 @@ def reproduce_command(
     elif name in COMPUTED:
         entry = COMPUTED[name]
         made = entry.make(sources, path, how.ledger)
-        page = computed_report(
-            name, entry.title, entry.paper, made, path.with_suffix(".html"), command_line()
-        )
-        _show({"name": name}, made, tables_of(entry.title, made), page, json, markdown)
+        page = write_computed_page(made, name, entry.title, entry.paper, path.with_suffix(".html"))
+        _show({"name": name}, made, made.tables(entry.title), page, json, markdown)
     elif not name.endswith(".toml") and name not in all_names():
         raise unknown_name("table or figure", name, [LIST, *all_names()])
     else:
         recipe = load_recipe(name)
-        found = _reproduced(recipe, sources, how, path)
-        page = recipe_report(found, path.with_suffix(".html"), command_line())
+        found = reproduce(
+            recipe,
+            sources,
+            Ledger(how.ledger),
+            how.scratch,
+            seeds=how.seeds,
+            parallel=how.jobs,
+            engine=how.engine,  # type: ignore[arg-type]
+            listener=_print_news,
+        )
+        drawn = FIGURES[recipe.name](found, path) if recipe.name in FIGURES else Made()
+        page = recipe_report(found, drawn, path.with_suffix(".html"))
         about = {"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": found.tables}
-        tables = [*map(shown, found.tables), *side_by_side(found.tables)]
-        tables += tables_of(recipe.title, found.drawn)
-        _show(about, found.drawn, tables, page, json, markdown)
-
-
-def _reproduced(recipe: Recipe, sources: dict[str, str], how: HowRun, path: Path) -> Reproduced:
-    """Run what the ledger lacks, make a table for each dataset at hand, draw what there is to draw."""
-    from keat.experiments.drawing import Drawing
-    from keat.experiments.ledger import Ledger
-    from keat.experiments.reporting import Reproduced
-    from keat.experiments.run_figures import FIGURES
-    from keat.experiments.runner import run_jobs
-    from keat.experiments.tables import table_of
-    from keat.report.made import Made
-
-    planned = recipe.jobs(sources, how.seeds)
-    if not planned:
-        wanted = " ".join(f"--data {dataset}=FILE" for dataset in recipe.datasets)
-        raise InputError(f"{recipe.name} needs data: give one or more of {wanted}.")
-    ledger, scratch = Ledger(how.ledger), how.scratch
-    running: dict[str, Any] = {"parallel": how.jobs, "engine": how.engine, "told": _print_news}
-    results = list(zip(planned, run_jobs(planned, ledger, scratch, **running), strict=True))
-    tables = [table_of(recipe, dataset, results) for dataset in recipe.datasets if dataset in sources]
-    drawn = Made()
-    if recipe.name in FIGURES:  # the others are tables alone
-        drawn = FIGURES[recipe.name](Drawing(recipe, results, ledger, scratch, path, **running))
-    return Reproduced(recipe, tables, drawn, results, scratch)
+        tables = [*map(shown, found.tables), *side_by_side(found.tables), *drawn.tables(recipe.title)]
+        _show(about, drawn, tables, page, json, markdown)
 
 
 def _print_news(text: str) -> None:

@@ -19,7 +19,7 @@ from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import TaskSpec
 
 if TYPE_CHECKING:
-    from keat.report.page import Page
+    from keat.report.html.report_page import Page
     from keat.runs import Run
     from keat.runs.run_evaluation import Tested
 

@@ -13,6 +13,7 @@ the one after validation, and scores validation and test from there (spec 9.1). 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -21,14 +22,19 @@ from torch import Tensor
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import EventStream
+from keat.experiments.job import Job
+from keat.experiments.line import Line, Score
+from keat.experiments.work import Found, measure, refresh_of, task_of, trained_run
 from keat.models.contract import LinkModel, Queries
 from keat.models.tgn import TGN
 from keat.ops.gru import update_without_message
 from keat.runs.run_file import read_run_file
-from keat.runs.run_model import open_model
+from keat.runs.run_model import Data, open_model
 from keat.state.tensors import as_tensor
 from keat.tasks.link import LinkTask
 from keat.training.evaluate import continue_evaluation
+
+SUFFIX = "-released"  # of the names of such lines in a ledger
 
 
 class AsReleased(LinkModel):
@@ -66,16 +72,24 @@ class AsReleased(LinkModel):
         log.features[first : self.observed] = as_tensor(instead.features)
 
 
-def evaluate_as_released(
-    folder: Path, data: Dataset, val: LinkTask, test: LinkTask
-) -> dict[str, dict[str, float]]:
-    """Metrics of a TGN run, soundly and as released, the latter validation first, then test."""
-    sound = continue_evaluation(_opened(folder), test).metrics
+def evaluate_as_released(folder: Path, data: Dataset, tasks: Sequence[LinkTask]) -> list[dict[str, float]]:
+    """Metrics of a TGN run as released, task after task without a reset: validation first, then test."""
     released = AsReleased(_opened(folder), data.train)
-    found = {
-        part: continue_evaluation(released, task).metrics for part, task in (("val", val), ("test", test))
-    }
-    return {"test": sound, "val as released": found["val"], "test as released": found["test"]}
+    return [continue_evaluation(released, task).metrics for task in tasks]
+
+
+def run_released(job: Job, key: str, scratch: str) -> Line:
+    """Work for the runner: validation, then test, from the state the released script starts from."""
+
+    def find(data: Data) -> Found:
+        assert isinstance(data, Dataset)
+        folder = trained_run(job, data, Path(scratch))
+        tasks = [task_of(job, data, "val"), task_of(job, data, "test")]
+        links = [task for task in tasks if isinstance(task, LinkTask)]
+        val, test = evaluate_as_released(folder, data, links)
+        return Found(len(data.stream), val, {str(refresh_of(job, data)): Score(test)})
+
+    return measure(job, key, find)
 
 
 def _opened(folder: Path) -> TGN:

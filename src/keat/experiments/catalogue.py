@@ -10,13 +10,13 @@ from typing import NotRequired, TypedDict
 
 from keat.datasets.cache import raw_folder
 from keat.datasets.dataset_entries import DATASETS
-from keat.experiments.computed import COMPUTED, PAPER_SIZES, Computed, parameter_counts
+from keat.experiments.computed import COMPUTED, Computed, parameter_counts
 from keat.experiments.job import GRAPH_LABEL
 from keat.experiments.ledger import USUAL_LEDGER
 from keat.experiments.measured import Known, measured
-from keat.experiments.published import published
+from keat.experiments.published import paper, published
 from keat.experiments.recipe import Recipe, load_recipe, recipe_names
-from keat.experiments.tables import Lines, table_of
+from keat.experiments.recipe_table import Lines, table_of
 
 EXPLAINED = {  # in the paper, with nothing in them that could be measured
     "table-notation": ("Symbols of the paper", "tab:notation", "a list of symbols: nothing to measure"),
@@ -36,7 +36,7 @@ class Place(TypedDict):
 
 
 class Runs(Place):
-    """How many runs of a dataset there are, of how many."""
+    """How many of the planned runs of a dataset have been done."""
 
     runs: int
     of: int
@@ -56,8 +56,8 @@ class Cell(TypedDict, total=False):
     of: int
     why: str | None
     command: str
-    paper: Mapping[str, object]
-    leaderboard: Mapping[str, object]
+    paper: dict[str, object]
+    leaderboard: dict[str, object]
 
 
 class Entry(TypedDict):
@@ -73,7 +73,7 @@ class Entry(TypedDict):
 
 
 def states(sources: Mapping[str, str], ledger: Path) -> list[Entry]:
-    """One entry a table or figure."""
+    """An entry for each table and figure."""
     entries: list[Entry] = [
         {"name": name, "title": title, "paper": paper, "state": state, "cells": [], "command": None}
         for name, (title, paper, state) in EXPLAINED.items()
@@ -92,7 +92,7 @@ def all_names() -> list[str]:
 def how_to_get(
     table: str, data: str, sources: Mapping[str, str], ledger: Path = USUAL_LEDGER, suffix: str = ".parquet"
 ) -> Place:
-    """What a dataset takes."""
+    """What is missing to run a table with a dataset, and the command that gets and runs it."""
     run = _command(table, [data], sources, ledger)
     info = DATASETS.get(data)
     if data in sources:
@@ -167,18 +167,13 @@ def _cells(recipe: Recipe, data: str, results: Lines, place: Place) -> list[Cell
 
 
 def _cell(recipe: Recipe, label: str, data: str) -> Cell:
-    """With what others published: ``"paper": {"test": …, "val": …}``, as far as they have it."""
-    found: dict[str, dict[str, str]] = {}
+    """A cell with what others published for it: ``"paper": {"test": …, "val": …}``."""
+    cell: Cell = {"row": label, "data": data, "metric": recipe.metric}
     for number in published(recipe.name):
         if (number.row, number.data) == (label, data):
             other = number.metric not in (None, recipe.metric)
             what = f"{number.split} {number.metric}" if other else number.split
-            found.setdefault(number.by, {})[what] = str(number)
-    cell: Cell = {"row": label, "data": data, "metric": recipe.metric}
-    if "paper" in found:
-        cell["paper"] = found["paper"]
-    if "leaderboard" in found:
-        cell["leaderboard"] = found["leaderboard"]
+            cell.setdefault(number.by, {})[what] = str(number)
     return cell
 
 
@@ -223,6 +218,5 @@ def _cell_of_data(name: str, data: str, sources: Mapping[str, str]) -> Cell:
     state = "computed on demand" if place["why"] is None else "data missing"
     cell: Cell = {"row": data, "data": data, "state": state, "why": place["why"], "command": place["command"]}
     if name == "table-data":
-        nodes, edges = PAPER_SIZES[data]
-        cell["paper"] = {"nodes": nodes, "edges": edges}
+        cell["paper"] = dict(zip(("nodes", "edges"), paper("sizes")[data], strict=True))
     return cell

@@ -12,17 +12,19 @@ from keat.analysis.novelty import surprise
 from keat.datasets.dataset_entries import DATASETS
 from keat.datasets.loading import Dataset, load
 from keat.errors import InputError
+from keat.experiments.published import paper
 from keat.experiments.ranking import ranking
 from keat.models.tgn import TGN, TGNConfig
-from keat.report.figures import gap_densities, kernel_shapes, moment_decay, spectral_densities
-from keat.report.made import Made
+from keat.report.figures.data_figures import gap_densities, spectral_densities
+from keat.report.figures.made import Made
+from keat.report.figures.theory import kernel_shapes, moment_decay
 
 Make = Callable[[Mapping[str, str], Path, Path], Made]  # (sources, picture, ledger)
 
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """How to make it, and what it needs."""
+    """A table or figure that needs no training: how it is made, and what it needs."""
 
     title: str
     paper: str
@@ -35,22 +37,6 @@ class Computed:
 TGBL = ("tgbl-wiki", "tgbl-review", "tgbl-coin", "tgbl-comment", "tgbl-flight")
 TGBN = ("tgbn-trade", "tgbn-genre", "tgbn-reddit", "tgbn-token")
 JODIE = ("jodie-wiki", "jodie-reddit", "jodie-mooc", "jodie-lastfm")
-PAPER_SIZES = {  # nodes and edges
-    "tgbl-wiki": (9_227, 157_474),
-    "tgbl-review": (352_637, 4_873_540),
-    "tgbl-coin": (638_486, 22_809_486),
-    "tgbl-comment": (994_790, 44_314_507),
-    "tgbl-flight": (18_143, 67_169_570),
-    "jodie-reddit": (6_509, 25_470),
-    "jodie-wiki": (9_227, 157_474),
-    "jodie-mooc": (7_144, 411_749),
-    "jodie-lastfm": (1_980, 1_293_103),
-    "tgbn-trade": (255, 468_245),
-    "tgbn-genre": (1_505, 17_858_395),
-    "tgbn-reddit": (11_766, 27_174_118),
-    "tgbn-token": (61_756, 72_936_998),
-    "dgraphfin": (3_700_550, 4_300_999),
-}
 SIZES_CAPTION = (
     "The paper's sizes of jodie-reddit are those of the docstring of PyTorch Geometric's loader, "
     "not those of the file."
@@ -64,21 +50,14 @@ ENCODINGS = {
     "LeTE-Spline": "lete-spline",
     "LeTE-50/50": "lete",
 }
-PAPER_TOTALS = {
-    "GraphMixer": 260_101,
-    "TGN/TGAT": 260_301,
-    "LeTE-Fourier": 360_401,
-    "LeTE-Spline": 350_301,
-    "LeTE-50/50": 308_151,
-}
 
 
 def parameter_counts(*_: object) -> Made:
     """Counted on the model of tgbl-wiki's sizes (172 edge features)."""
-    rows = []
+    rows, totals = [], paper("parameters")
     for label, encoder in ENCODINGS.items():
         counts = counts_by_part(TGN(10, 172, 1.0, TGNConfig(time_encoder=encoder)))
-        rows.append({"encoding": label, **counts, "paper's total": PAPER_TOTALS[label]})
+        rows.append({"encoding": label, **counts, "paper's total": totals[label]})
     return Made(rows)
 
 
@@ -100,6 +79,7 @@ def counts_by_part(model: TGN) -> dict[str, int]:
 
 def dataset_statistics(sources: Mapping[str, str], *_: object) -> Made:
     """Counted where the data are here; for the others what their publishers say."""
+    sizes = paper("sizes")
     rows: list[dict[str, object]] = []
     for name, source in sources.items():
         data = load(source)
@@ -127,7 +107,7 @@ def dataset_statistics(sources: Mapping[str, str], *_: object) -> Made:
         if name not in sources
     ]
     for row in rows:
-        row["paper's nodes"], row["paper's edges"] = PAPER_SIZES.get(str(row["dataset"]), (None, None))
+        row["paper's nodes"], row["paper's edges"] = sizes.get(str(row["dataset"]), (None, None))
     return Made(rows, caption=SIZES_CAPTION)
 
 
@@ -146,7 +126,7 @@ COMPUTED: dict[str, Computed] = {
         "Statistics of the datasets",
         "tab:tgbl_stats, tab:jodie-stats, tab:tgbn_stats, tab:dgraphfin-stats",
         dataset_statistics,
-        tuple(PAPER_SIZES),
+        tuple(paper("sizes")),
     ),
     "table-ranking": Computed("Ranks over datasets", "tab:ranking_penalty", ranking, reads_ledger=True),
     "figure-kernels": Computed("Shapes of kernels", "fig:kernels", lambda _, path, __: kernel_shapes(path)),

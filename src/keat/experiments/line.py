@@ -11,18 +11,6 @@ from keat.disk import typed
 Settings = Mapping[str, Any]  # of a model or of its training, by name, as TOML and JSON have them
 Metrics = dict[str, float]
 
-NUMBER = (int, float)
-REQUIRED: dict[str, tuple[type, ...]] = {"key": (str,), "val": (dict,), "test": (dict,)}
-TYPES = REQUIRED | {
-    "data": (str,),
-    "model": (str,),
-    "seed": (int,),
-    "config": (dict,),
-    "fit": (dict,),
-    "refresh": (list,),
-    "seconds": NUMBER,
-    "loss": NUMBER,
-}
 ERRORS = "standard_errors"  # stand among the metrics
 NULLS = ("sample", "commit")  # are written where they are None, too
 
@@ -63,22 +51,26 @@ class Line:
     more: Settings = field(default_factory=dict)  # what another version of keat has written besides
 
     @classmethod
-    def of(cls, content: Settings) -> Self:
-        """Of what `to_json` has written; a ValueError says what is wrong with it."""
-        if problem := _wrong(content):
-            raise ValueError(problem)
+    def of(cls, content: object) -> Self:
+        """Read a line of JSON that is already a value; a ValueError says what is wrong with it."""
+        if not isinstance(content, dict):
+            raise ValueError("it is no object")
         known = {each.name for each in fields(cls)} - {"more"}
-        told = {name: value for name, value in content.items() if name in known}
+        given = {name: value for name, value in content.items() if name in known}
         more = {name: value for name, value in content.items() if name not in known}
-        scored = {refresh: _as_score(metrics) for refresh, metrics in content["test"].items()}
-        return typed(cls, {**told, "test": scored, "more": more})
+        if isinstance(given.get("test"), dict):
+            given["test"] = {refresh: _as_score(metrics) for refresh, metrics in given["test"].items()}
+        line = typed(cls, {**given, "more": more})
+        if not line.test:
+            raise ValueError("its 'test' is empty")
+        return line
 
     def to_json(self) -> dict[str, object]:
-        """What is written."""
-        told = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "more"}
-        told["refresh"] = list(self.refresh)
-        told["test"] = {refresh: _as_json(score) for refresh, score in self.test.items()}
-        there = {name: value for name, value in told.items() if value is not None or name in NULLS}
+        """What is written; `of` reads it."""
+        content = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "more"}
+        content["refresh"] = list(self.refresh)
+        content["test"] = {refresh: _as_json(score) for refresh, score in self.test.items()}
+        there = {name: value for name, value in content.items() if value is not None or name in NULLS}
         return {**there, **self.more}
 
     def tested(self, refresh: str | None = None) -> Metrics:
@@ -86,31 +78,12 @@ class Line:
         return self.test[next(iter(self.test)) if refresh is None else refresh].metrics
 
 
-def _as_score(metrics: Settings) -> Settings:
-    return {
-        "metrics": {name: value for name, value in metrics.items() if name != ERRORS},
-        ERRORS: metrics.get(ERRORS),
-    }
+def _as_score(metrics: object) -> object:
+    if not isinstance(metrics, dict):
+        return metrics
+    numbers = {name: value for name, value in metrics.items() if name != ERRORS}
+    return {"metrics": numbers, ERRORS: metrics.get(ERRORS)}
 
 
 def _as_json(score: Score) -> Settings:
     return score.metrics | ({} if score.standard_errors is None else {ERRORS: score.standard_errors})
-
-
-def _wrong(line: Settings) -> str | None:
-    for name, kinds in TYPES.items():
-        if name not in line:
-            if name in REQUIRED:
-                return f"it has no '{name}'"
-        elif not isinstance(line[name], kinds) or isinstance(line[name], bool):
-            return f"its '{name}' is a {type(line[name]).__name__}"
-    if not _are_numbers(line["val"]):
-        return "a metric of 'val' is no number"
-    scored = line["test"].values()
-    if not scored or not all(isinstance(part, dict) and _are_numbers(part) for part in scored):
-        return "a metric of 'test' is no number"
-    return None
-
-
-def _are_numbers(metrics: Settings) -> bool:
-    return all(isinstance(value, NUMBER) for name, value in metrics.items() if name != ERRORS)

@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any, Literal
 
 from keat.experiments.line import Settings
 
@@ -17,7 +18,7 @@ class Published:
     row: str
     data: str
     split: str
-    by: str  # "paper" or "leaderboard"
+    by: Literal["paper", "leaderboard"]
     mean: float
     std: float | None = None
     metric: str | None = None
@@ -33,7 +34,7 @@ def published(table: str) -> tuple[Published, ...]:
     """All numbers of a table; none where nobody published it."""
     return tuple(
         Published(record["row"], data, split, record["by"], *_spread(value), metric=record.get("metric"))
-        for record in _all().get(table, [])
+        for record in _numbers("published.toml").get(table, [])
         for split in ("test", "val")
         for data, value in record.get(split, {}).items()
     )
@@ -43,6 +44,11 @@ def _spread(value: float | list[float]) -> tuple[float, float | None]:
     return (value[0], value[1]) if isinstance(value, list) else (float(value), None)
 
 
+def paper(kind: str) -> Any:
+    """What the paper has of what needs no training: ``sizes``, ``parameters`` or ``ranks``, by name."""
+    return _numbers("paper.toml")[kind]
+
+
 @cache
-def _all() -> Settings:
-    return tomllib.loads((files("keat.experiments") / "published.toml").read_text(encoding="utf-8"))
+def _numbers(file: str) -> Settings:
+    return tomllib.loads((files("keat.experiments") / file).read_text(encoding="utf-8"))

@@ -12,29 +12,13 @@ import numpy as np
 from scipy.stats import rankdata
 
 from keat.experiments.measured import Known, measured
+from keat.experiments.published import paper
 from keat.experiments.recipe import load_recipe
-from keat.experiments.tables import table_of
-from keat.report.made import Made, PlainRow
+from keat.experiments.recipe_table import table_of
+from keat.report.figures.made import Made, PlainRow
 
 RANKED = ("tgbl-wiki", "tgbl-review", "tgbl-coin", "tgbl-comment", "tgbl-flight")
-PAPER_RANKS: dict[str, tuple[int, ...]] = {  # of the leaderboard of 2025-08-04; 17 where there is no entry
-    "TNCN": (3, 3, 1, 1, 1),
-    "TGN": (10, 5, 4, 4, 2),
-    "CTAN": (5, 2, 3, 2, 17),
-    "DyGFormer": (1, 7, 2, 3, 17),
-    "EdgeBank-tw": (6, 15, 5, 6, 4),
-    "DyRep": (16, 8, 6, 5, 3),
-    "EdgeBank∞": (7, 16, 7, 7, 5),
-    "NAT": (2, 6, 17, 17, 17),
-    "CAWN": (4, 10, 17, 17, 17),
-    "GraphMixer": (15, 1, 17, 17, 17),
-    "EGCNo (UTG)": (9, 9, 17, 17, 17),
-    "TGAT": (14, 4, 17, 17, 17),
-    "HTGN (UTG)": (8, 13, 17, 17, 17),
-    "GCN (UTG)": (12, 12, 17, 17, 17),
-    "TCL": (13, 11, 17, 17, 17),
-    "GCLSTM (UTG)": (11, 14, 17, 17, 17),
-}
+PAPER_RANKS: dict[str, list[int]] = paper("ranks")
 CAPTION = (
     "A model without an entry on a dataset has the rank after the last, the paper's penalty: "
     f"{len(PAPER_RANKS) + 1} among the leaderboard's {len(PAPER_RANKS)}."
@@ -52,7 +36,7 @@ def ranking(sources: Mapping[str, str], path: Path, ledger: Path) -> Made:  # no
 
 
 def averages(ranks: Mapping[str, Sequence[int]], datasets: Sequence[str]) -> list[PlainRow]:
-    """Rows, the best average first."""
+    """A row for each model, the best average first."""
     average = {model: round(float(np.mean(of_model)), 3) for model, of_model in ranks.items()}
     return [
         {

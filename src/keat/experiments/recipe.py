@@ -144,7 +144,7 @@ def _like(name: str, labels: list[Any], content: dict[str, Any]) -> Recipe:
 
 
 def _require_entries(what: str, content: Any, kind: type[Arm] | type[Recipe]) -> None:
-    """What has to be there is there, and nothing that nobody would read."""
+    """Every entry that has no default is there, and no entry is unknown."""
     known = {entry.name: entry for entry in fields(kind)}
     if not isinstance(content, dict):
         raise InputError(f"In {what}, {content!r} is no table; see docs/use/reproduce.md for the form.")

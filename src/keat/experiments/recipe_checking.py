@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import msgspec
 
 from keat.errors import InputError, KeatError, unknown_name
 from keat.events.units import clock_of
@@ -119,14 +120,14 @@ def _require_settings(where: str, given: Settings, kind: type, besides: Iterable
     known = {name: hint for name, hint in get_type_hints(kind).items() if name not in besides}
     _require_known(f"setting in {where}", given, known)
     for name, value in given.items():
-        if not fits(value, known[name]):
+        if not _fits(value, known[name]):
             raise InputError(f"'{name}' in {where} cannot be {value!r}.")
 
 
 def _require_types(checked: Any, of: str) -> None:
     for name, hint in get_type_hints(type(checked)).items():
         value = getattr(checked, name)
-        if name not in ("arms", "task") and not fits(value, hint):  # which are looked at by themselves
+        if name not in ("arms", "task") and not _fits(value, hint):  # which are looked at by themselves
             raise InputError(f"'{name}'{of} cannot be {value!r}.")
 
 
@@ -143,20 +144,12 @@ def _require_positive(numbers: Mapping[str, Iterable[int]]) -> None:
             raise InputError(f"'{name}' must be at least 1.")
 
 
-def fits(value: Any, hint: Any) -> bool:
-    """Whether a value of a TOML file is what a field of a dataclass wants. A whole number will do as a
-    number; nothing is a truth but true and false."""
-    kind, parts = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return True
-    if kind is UnionType:
-        return any(fits(value, part) for part in parts)
-    if kind is Literal:
-        return isinstance(value, str) and value in parts
-    if kind is Mapping:
-        return isinstance(value, dict) and all(fits(part, parts[1]) for part in value.values())
-    if kind is tuple:
-        return isinstance(value, tuple) and all(fits(part, parts[0]) for part in value)
-    if hint is float:
-        return type(value) in (int, float) and not math.isnan(value)
-    return type(value) is hint
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value of a TOML file is what a field of a dataclass wants. "Not a number" fits nowhere."""
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError:
+        return False
+    of_numbers = isinstance(value, dict) and hint != Settings  # settings are looked at one by one
+    numbers = value.values() if of_numbers else [value]
+    return not any(isinstance(number, float) and math.isnan(number) for number in numbers)

@@ -3,45 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
-import numpy as np
+from keat.experiments.as_released import SUFFIX as RELEASED
+from keat.experiments.as_released import run_released
+from keat.experiments.attention_sweeps import attention_figure
+from keat.experiments.hits import hits_figure
+from keat.experiments.recipe_table import table_of
+from keat.experiments.reproduction import Reproduction
+from keat.report.figures.made import Made, PlainRow
+from keat.report.figures.run_results import draw_gains, draw_widths
+from keat.report.figures.sweep_figures import draw_heatmaps, draw_neighbor_curves
 
-from keat.experiments.attention_figures import draw_blurring, draw_neighbors
-from keat.experiments.drawing import Drawing
-from keat.experiments.hits_figure import draw_hits
-from keat.experiments.released_table import draw_released
-from keat.experiments.tables import table_of
-from keat.report.figures import COLOURS, grid
-from keat.report.made import Made
-from keat.report.plots import pyplot, save_picture
-
-
-def draw_widths(drawing: Drawing) -> Made:
-    """The metric over the width of the kernel: every seed a dot, a line through the means."""
-    plt = pyplot()
-    figure, axes = grid(plt, len(drawing.datasets))
-    for place, data in zip(axes, drawing.datasets, strict=True):
-        table = table_of(drawing.recipe, data, drawing.results)["rows"]
-        for at, row in enumerate(table):
-            place.plot([at] * row["seeds"], list(row["values"].values()), "o", color=COLOURS[0], ms=4)
-        means = [np.mean(list(row["values"].values())) for row in table]
-        place.plot(range(len(table)), means, color=COLOURS[0], linewidth=1.4, label="measured, mean")
-        theirs = {at: float(row["beside"]["paper"]) for at, row in enumerate(table) if row["beside"]}
-        if theirs:
-            place.plot(list(theirs), list(theirs.values()), "D", color=COLOURS[1], label="paper")
-        place.set_xticks(range(len(table)), [row["label"] for row in table])
-        place.set(xlabel="width of the kernel", ylabel=f"test {drawing.recipe.metric}")
-        place.set_title(data, loc="left", fontsize=11)
-        place.legend(frameon=False, fontsize=8)
-        place.spines[["top", "right"]].set_visible(False)
-    save_picture(figure, drawing.path)
-    return Made(pictures=[drawing.path])
+Figure = Callable[[Reproduction, Path], Made]
 
 
-FIGURES: dict[str, Callable[[Drawing], Made]] = {
-    "figure-hits": draw_hits,
-    "figure-width": draw_widths,
-    "figure-blurring": draw_blurring,
-    "figure-neighbors": draw_neighbors,
-    "table-released": draw_released,
+def width_figure(found: Reproduction, path: Path) -> Made:
+    draw_widths(found.tables, path)
+    return Made(pictures=[path])
+
+
+def released_figure(found: Reproduction, path: Path) -> Made:
+    """A row for each arm and way to evaluate; the picture has the difference of every seed."""
+    again = found.ask(run_released, RELEASED)
+    released = [table_of(found.recipe, data, again) for data in found.datasets]
+    tables = {"sound": found.tables, "as released": released}
+    rows: list[PlainRow] = [
+        {
+            "dataset": sound["data"],
+            "model": row["label"],
+            "evaluation": way,
+            "seeds": row["seeds"],
+            f"test {found.recipe.metric}": row["test"],
+            "difference, paired": row["difference"] or "",
+        }
+        for sound, other in zip(*tables.values(), strict=True)
+        for both in zip(sound["rows"], other["rows"], strict=True)
+        for way, row in zip(tables, both, strict=True)
+    ]
+    compared = [(arm.label, arm.against) for arm in found.recipe.arms if arm.against is not None]
+    draw_gains(tables, compared, path)
+    return Made(rows, pictures=[path])
+
+
+FIGURES: dict[str, Figure] = {
+    "figure-hits": hits_figure,
+    "figure-width": width_figure,
+    "figure-blurring": lambda found, path: attention_figure(found, path, draw_heatmaps),
+    "figure-neighbors": lambda found, path: attention_figure(found, path, draw_neighbor_curves),
+    "table-released": released_figure,
 }

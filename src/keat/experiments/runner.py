@@ -24,7 +24,7 @@ from keat.runs.spec import SourceSpec
 
 Engine = Literal["local", "ray"]
 ENGINES: tuple[Engine, ...] = get_args(Engine)
-Told = Callable[[str], None]
+Listener = Callable[[str], None]  # hears in a sentence what was done
 Work = Callable[[Job, str, str], Line]  # (job, key, scratch)
 
 
@@ -35,7 +35,7 @@ def run_jobs(
     *,
     parallel: int = 1,
     engine: Engine = "local",
-    told: Told = print,
+    listener: Listener = print,
     work: Work = run_job,
     suffix: str = "",
 ) -> list[Line]:
@@ -47,10 +47,10 @@ def run_jobs(
     done = ledger.keys()
     missing = {key: job for key, job in zip(keys, jobs, strict=True) if key not in done}
     total = len(set(keys))
-    told(f"{total - len(missing)} of {total} runs are in {ledger.path}; {len(missing)} to go")
+    listener(f"{total - len(missing)} of {total} runs are in {ledger.path}; {len(missing)} to go")
     for line in _run(missing, scratch, parallel, engine, work):
         ledger.append(line)
-        told(_summary(line))
+        listener(_summary(line))
     by_key = {line.key: line for line in ledger.lines()}
     return [by_key[key] for key in keys]
 

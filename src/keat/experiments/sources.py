@@ -32,7 +32,7 @@ def written(source: SourceSpec) -> str:
 
 
 def how_read(source: SourceSpec) -> str:
-    """Of a file that is read otherwise than as it is; else nothing."""
+    """The end of the name of a file that is read in another way than by default; else nothing."""
     labels = source.labels
     undirected = "true" if labels.undirected else None
     values = (source.reading.unit, labels.period, labels.weight, undirected)

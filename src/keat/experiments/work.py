@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -31,7 +32,7 @@ from keat.training.fit import EpochReport
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What came of a job."""
+    """What a job found."""
 
     events: int
     val: Metrics
@@ -40,11 +41,19 @@ class Found:
 
 
 def run_job(job: Job, key: str, scratch: str) -> Line:
-    """Train and score. Runs in a process of its own."""
+    """Work for the runner: train and score."""
+    return measure(
+        job,
+        key,
+        lambda data: _scored(job, data) if job.is_heuristic else _trained(job, data, Path(scratch)),
+    )
+
+
+def measure(job: Job, key: str, find: Callable[[Data], Found]) -> Line:
+    """The line of what ``find`` finds in the data of a job. Runs in a process of its own, on one thread."""
     torch.set_num_threads(1)
     started = time.perf_counter()
-    data = job.open()
-    found = _scored(job, data) if job.is_heuristic else _trained(job, data, Path(scratch))
+    found = find(job.open())
     return line_of(job, key, found, time.perf_counter() - started)
 
 
@@ -77,7 +86,7 @@ def line_of(job: Job, key: str, found: Found, seconds: float) -> Line:
     )
 
 
-def run_folder(job: Job, scratch: Path, data: Data | None = None) -> Path:
+def run_folder(job: Job, scratch: Path, data: Data) -> Path:
     """Where a job's training is kept, if it has begun."""
     return scratch / job.training_key(job.fingerprint(data))
 
@@ -128,7 +137,7 @@ def _trained(job: Job, data: Data, scratch: Path) -> Found:
 
 
 def _scored(job: Job, data: Data) -> Found:
-    """A state that is empty at first, for each split and refresh."""
+    """Score what needs no training, from an empty state for each split and refresh."""
     val, test = task_of(job, data, "val"), task_of(job, data, "test")
     refreshes = _refreshes(job, data)
     first = next(iter(refreshes.values()))

@@ -124,7 +124,7 @@ def _sweeps(model: TGN, past: Past, ages: Tensor) -> dict[str, Any]:
     count, slots = int(past.mask.sum()), past.mask.shape[1]
 
     def own(rows: Past) -> Any:
-        """K·G rows → of each of the present events its own α, (n, G)."""
+        """The attention that each of the n present events has in its own G of the K·G rows, (n, G)."""
         by_event = attend(model, rows)[1].alpha.mean(dim=2).view(slots, len(ages), slots)
         return by_event[torch.arange(count), :, torch.arange(count)].tolist()
 

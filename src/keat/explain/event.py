@@ -84,20 +84,29 @@ class EventExplanation(Explained):
 
 @torch.no_grad()
 def explain_event(
-    model: EventHead, queries: EventQueries, reference: UsualFeatures, names: Names, **told: Any
+    model: EventHead,
+    queries: EventQueries,
+    reference: UsualFeatures,
+    names: Names,
+    *,
+    row: int | None = None,
+    label: str | None = None,
+    truth: int | None = None,
+    share: float | None = None,
 ) -> EventExplanation:
-    """Take apart the score of the one event in ``queries``, in the state the model is in. ``told`` are the
-    fields of `EventExplanation` that are known of it otherwise."""
+    """Take apart the score of the one event in ``queries``, in the state the model is in. What is known of it
+    otherwise: its row in the dataset, what the label is called, the label that was given, and the share of
+    training events that have it."""
     score = float(model.score(queries))  # also makes room for unseen nodes
     read, at = model.read(queries), model.columns()
     src, dst, t = int(queries.node[0]), int(queries.other[0]), int(queries.t[0])
     changed: list[tuple[Kind, str, Tensor]] = []
 
     def change(kind: Kind, name: str, part: str, numbers: Tensor) -> None:
-        row = read.clone()
-        row[:, at[part]] = numbers
-        if not torch.allclose(row, read, rtol=0, atol=SAME):
-            changed.append((kind, name, row))
+        other = read.clone()
+        other[:, at[part]] = numbers
+        if not torch.allclose(other, read, rtol=0, atol=SAME):
+            changed.append((kind, name, other))
 
     for name, features in reference.replaced(queries.features[0]):
         change("feature", name, "features", torch.from_numpy(features).to(read))
@@ -111,7 +120,7 @@ def explain_event(
     nobody = stranger(model.encoder, t)
     change("past of the source", str(ends["source"]), "source", nobody)
     change("past of the destination", str(ends["destination"]), "destination", nobody)
-    scores = model.judge(torch.cat([row for *_, row in changed]))[:, 0].tolist() if changed else []
+    scores = model.judge(torch.cat([other for *_, other in changed]))[:, 0].tolist() if changed else []
     parts = [
         Part(kind, name, other, score - other) for (kind, name, _), other in zip(changed, scores, strict=True)
     ]
@@ -123,8 +132,13 @@ def explain_event(
         met=met,
         parts=tuple(sorted(parts, key=lambda part: -abs(part.effect))),
         past=tuple(sorted(past, key=lambda event: -abs(event.effect))),
+        row=row,
+        label=label,
+        truth=truth,
+        probability=None,
+        usual=share,
+        place=None,
         **names.placed(src, dst, t),
-        **told,
     )
 
 
@@ -177,11 +191,10 @@ def _past(
         scores, alpha = model.judge(rows)[:, 0].tolist(), attend(encoder, own)[1].alpha[0].mean(dim=1)
         for slot in range(int(own.mask.sum())):
             event = int(own.hood.event[0, slot])
-            told = _past_event(encoder, own, slot, node, t, names)
             found.setdefault(
                 event,
                 PastEvent(
-                    **told,
+                    **_which_event(encoder, own, slot, node, t, names),
                     attention=float(alpha[slot]),
                     score=scores[slot],
                     effect=score - scores[slot],
@@ -190,7 +203,8 @@ def _past(
     return list(found.values())
 
 
-def _past_event(model: TGN, past: Past, slot: int, node: int, t: int, names: Names) -> dict[str, Any]:
+def _which_event(model: TGN, past: Past, slot: int, node: int, t: int, names: Names) -> dict[str, Any]:
+    """The fields of `PastEvent` that say whose event it is, and when it was."""
     event = int(past.hood.event[0, slot])
     src, dst, happened = (int(column[event]) for column in (model.log.src, model.log.dst, model.log.t))
     return {

@@ -42,7 +42,7 @@ class UsualFeatures:
 
     @classmethod
     def of(cls, columns: Sequence[ColumnEncoding], features: Vector, events: str) -> UsualFeatures:
-        """Found of ``features`` (n, d), which are the ``events``."""
+        """What is usual in ``features`` (n, d); ``events`` says in words whose they are."""
         width = sum(column.encoded_width for column in columns)
         encoded, deviation = np.zeros(width, np.float32), np.ones(width, np.float32)
         for column, place in _places(columns):
@@ -54,7 +54,7 @@ class UsualFeatures:
         return cls(tuple(columns), encoded, deviation, events)
 
     def replaced(self, features: Vector) -> Iterator[tuple[str, Vector]]:
-        """The features of an event (d,) with one column at a time as is usual."""
+        """For each column its name, and the features of an event (d,) with that column as is usual."""
         for column, place in _places(self.columns):
             changed = features.copy()
             changed[place] = self.encoded[place]
@@ -67,14 +67,14 @@ class UsualFeatures:
                 name=column.name,
                 value=_decoded(column, features[place]),
                 usual=_decoded(column, self.encoded[place]),
-                usual_is=self._told(column),
+                usual_is=self._what_usual_is(column),
                 far=column.categories is None
                 and bool((np.abs(features - self.encoded) > FAR * self.deviation)[place].any()),
             )
             for column, place in _places(self.columns)
         )
 
-    def _told(self, column: ColumnEncoding) -> str:
+    def _what_usual_is(self, column: ColumnEncoding) -> str:
         if column.categories is not None:
             return f"the most frequent of {self.events}"
         return "the mean of training" if column.mean else f"the mean of {self.events}"

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from keat.explain.event import EventExplanation, Met, Part
 from keat.explain.event_features import FeatureValue
-from keat.explain.wording import ago, amount, signed, times
+from keat.explain.phrases import ago, amount, signed, times, where_and_when
 
 HEADS = {
     "event head": "embeddings and features",
     "counting event head": "embeddings, features and counts",
 }
+
+
+def part_row(x: EventExplanation, part: Part) -> tuple[str, str, str, float, str]:
+    """A row of a table: the part, what is known, what is put instead, its effect, and the score then."""
+    return title(x, part), known(x, part), instead(x, part), part.effect, signed(part.score, plus=False)
 
 
 def title(x: EventExplanation, part: Part) -> str:
@@ -70,9 +75,19 @@ def counterfactual(x: EventExplanation) -> str:
 
 def what_is_usual(x: EventExplanation) -> str:
     """Which numbers features were put at, in a sentence; nothing where there are none."""
-    told = list(dict.fromkeys(feature.usual_is for feature in x.features))
-    return f"The usual of a feature is {' or '.join(told)}." if told else ""
+    kinds = list(dict.fromkeys(feature.usual_is for feature in x.features))
+    return f"The usual of a feature is {' or '.join(kinds)}." if kinds else ""
 
 
 def model_line(x: EventExplanation) -> str:
     return f"{x.model['name']} · labels events from {HEADS[x.model['head']]}"
+
+
+def facts_line(x: EventExplanation) -> str:
+    """When and where it was, and what became of it."""
+    parts = [where_and_when(x)]
+    if x.row is not None:
+        parts.append(f"row {x.row:,}")
+    if x.truth is not None:
+        parts.append(f"its label is {x.truth}")
+    return " · ".join(parts)

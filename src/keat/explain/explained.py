@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from keat.events.units import TimeUnit
@@ -35,10 +34,10 @@ class Explained:
 
     def _repr_html_(self) -> str:
         """The page, in a notebook."""
-        from keat.explain.page import page
+        from keat.report.explained.explained_page import page
+        from keat.report.html.document import in_notebook
 
-        content = escape(page(self), quote=True)
-        return f'<iframe srcdoc="{content}" style="width: 100%; height: 48em; border: 0"></iframe>'
+        return in_notebook(page(self))
 
     def to_json(self) -> dict[str, Any]:
         """Everything a person would read, in plain values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import torch
@@ -50,21 +50,12 @@ class Explanation(Scored):
         return self.score_without_past - (0.0 if self.pair is None else self.pair.logit)
 
     def to_json(self) -> dict[str, Any]:
-        ends = []
-        for end in self.ends:
-            facts = {
-                name: getattr(end, name)
-                for name in (
-                    "role",
-                    "node",
-                    "shared",
-                    "shared_score",
-                    "frozen",
-                    "recomputed",
-                    "recomputed_score",
-                )
-            }
-            ends.append(facts | {"neighbors": [asdict(neighbor) for neighbor in end.neighbors]})
+        numbers = [each.name for each in fields(End) if each.name not in ("neighbors", "past")]
+        ends = [
+            {name: getattr(end, name) for name in numbers}
+            | {"neighbors": [asdict(neighbor) for neighbor in end.neighbors]}
+            for end in self.ends
+        ]
         curves = self.deletion
         return Scored.to_json(self) | {
             "score_without_past": self.score_without_past,

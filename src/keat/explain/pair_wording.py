@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keat.events import humanize
 from keat.events.units import TimeUnit
-from keat.explain.wording import times
+from keat.explain.phrases import times
 from keat.models.pair_explanation import PairExplanation
 
 

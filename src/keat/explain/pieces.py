@@ -22,9 +22,7 @@ from keat.models.tgn import TGN
 
 
 @torch.no_grad()
-def pieces_of(
-    model: TGN, source: Past, destination: Past, ages: Tensor, beside: float = 0.0
-) -> dict[str, Any]:
+def pieces_of(model: TGN, source: Past, destination: Past, ages: Tensor, beside: float) -> dict[str, Any]:
     """Arrays of both ends, one row each, and the predictor's last layer, ready for JSON; the numbers of the
     events, since an event between the two is in both. ``beside`` is a part of the score that no age changes.
     """

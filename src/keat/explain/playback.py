@@ -22,9 +22,13 @@ from keat.events import EventStream
 from keat.events.fingerprint import DataFacts
 from keat.explain.scored import Names
 from keat.explain.subject import AnySubject, Model
+from keat.tasks.link import LinkRanking
+from keat.tasks.node_label import NodeLabel
 from keat.tasks.script import TGB_BATCH, steps_by_time
+from keat.training.evaluate import continue_evaluation, evaluate
 
 SplitName = Literal["train", "val", "test"]
+HeldOut = Literal["val", "test"]
 Side = Literal["src", "dst"]
 
 
@@ -105,6 +109,15 @@ class Playback(ABC, Generic[Model]):
             start = position
             yield
 
+    def highest(self, task: LinkRanking | NodeLabel, split: HeldOut, number: int) -> list[int]:
+        """Rows of the events of a split that evaluation finds the highest ranks or scores of, highest
+        first."""
+        play = continue_evaluation if split == "test" and self.trained_on_this else evaluate
+        outcomes = play(self._of.validated(), task, refresh=self.refresh).outcomes
+        order = torch.argsort(outcomes, descending=True, stable=True)[:number].cpu().numpy()
+        rows: list[int] = (task.asked[order] + self.require_data().part(split).offset).tolist()
+        return rows
+
     def keeps_the_state_before(self, data: Dataset, start: int) -> bool:
         """Whether the run kept its state there: after validation, on the data it was trained on."""
         return self.trained_on_this and start == data.test.offset
@@ -115,9 +128,11 @@ class Playback(ABC, Generic[Model]):
         data = self.require_data()
         start = data.part(split_of(data, len(events))).offset
         kept = self.keeps_the_state_before(data, start)
-        cuts = (
-            [0, data.val.offset, start] if kept else [0, start]
-        )  # the kept state met training, then validation
+        cuts = [
+            0,
+            *([data.val.offset] if kept else []),
+            start,
+        ]  # the kept state met both splits by themselves
         self.model.reset()
         for first, last in pairwise(cuts):
             self.observe(events[first:last])

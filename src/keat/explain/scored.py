@@ -61,9 +61,9 @@ class Scored(Explained):
         plain = Explained.to_json(self) | {"rank": self.rank, "candidates": self.candidates}
         if self.pair is None:
             return plain | {"pair": None}
-        told = asdict(self.pair) | {"remembers": self.pair.remembers(self.unit)}
+        pair = asdict(self.pair) | {"remembers": self.pair.remembers(self.unit)}
         numbers = {name: value if math.isfinite(value) else None for name, value in self.pair.numbers.items()}
-        return plain | {"pair": told | {"numbers": numbers}}
+        return plain | {"pair": pair | {"numbers": numbers}}
 
 
 def explain_by_pair_term(

@@ -34,7 +34,7 @@ class NamesOfNodes(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnySubject(Generic[Model]):
-    """A model in the states it can be had in."""
+    """A model of a run, in the states that it can be brought into."""
 
     name: str  # of the model
     where: str  # the folder of its run, for sentences

@@ -14,16 +14,16 @@ from keat.explain.ends import End, Neighbor
 from keat.explain.event import EventExplanation
 from keat.explain.explained import Explained
 from keat.explain.explanation import Explanation
+from keat.explain.phrases import ago, both, ordinal, signed, times
 from keat.explain.scored import Scored
 from keat.explain.why_event import NOTABLE, REASONS, why_event
-from keat.explain.wording import ago, both, ordinal, signed, times
 from keat.models.pair_explanation import PairExplanation
 
 Verdict = Literal["expected", "surprise"]
 
 
 def why(x: Explained) -> str:
-    """The first thing that is said of an explanation."""
+    """The sentences that an explanation begins with."""
     if isinstance(x, EventExplanation):
         return why_event(x)
     assert isinstance(x, Scored)
@@ -174,15 +174,16 @@ def weighed(x: Explanation) -> str:
     found = weightiest(x)
     if not found:
         return "Neither of the two has a past event, so the score says only what strangers are like."
-    told = [
+    heaviest = [
         f"{end.node} with {neighbor.node}, {ago(neighbor.since, x.unit)} before ({_without(x, neighbor)})"
         for end, neighbor in found
     ]
-    return f"What weighed most of the past: {both(told)}."
+    return f"What weighed most of the past: {both(heaviest)}."
 
 
-def weightiest(x: Explanation, number: int = REASONS) -> list[tuple[End, Neighbor]]:
-    """One event between the two is in the past of both, and counts once."""
+def weightiest(x: Explanation) -> list[tuple[End, Neighbor]]:
+    """The past events that change the score most, with the end they belong to. An event between the two is in
+    the past of both, and counts once."""
     events: dict[object, tuple[End, Neighbor]] = {}
     for end in x.ends:
         for neighbor in end.neighbors:
@@ -191,7 +192,7 @@ def weightiest(x: Explanation, number: int = REASONS) -> list[tuple[End, Neighbo
     order: Sequence[tuple[End, Neighbor]] = sorted(
         events.values(), key=lambda one: -abs(one[1].score_without - x.score)
     )
-    return list(order[:number])
+    return list(order[:REASONS])
 
 
 def _without(x: Explanation, neighbor: Neighbor) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from keat.explain.event import EventExplanation, Part
 from keat.explain.event_wording import feature_of
-from keat.explain.wording import ago, amount, both, ordinal, percent, signed, times
+from keat.explain.phrases import ago, amount, both, ordinal, percent, signed, times
 
 NOTABLE = 0.1  # of the largest effect: what is smaller is left to the table
 REASONS = 2  # on either side
@@ -12,17 +12,17 @@ ABOUT = 1.5  # within this factor, a probability is about the usual
 
 
 def why_event(x: EventExplanation) -> str:
-    """How probable it is against what is usual, and what made it so."""
+    """How probable the label is, compared with what is usual, and what makes it so."""
     least = NOTABLE * max((abs(part.effect) for part in x.parts), default=0.0)
     notable = [part for part in x.parts if part.effect != 0.0 and abs(part.effect) >= least]
     raising, lowering = (
         [_clause(x, part) for part in notable if (part.effect > 0) == up][:REASONS] for up in (True, False)
     )
     lead, other = (raising, lowering) if is_high(x) else (lowering, raising)
-    told = _standing(x) + (f": {both(lead)}." if lead else ".")
+    said = _standing(x) + (f": {both(lead)}." if lead else ".")
     if other:
-        told += f" What speaks {'against' if is_high(x) else 'for'} it: {both(other)}."
-    return told + _newcomers(x)
+        said += f" What speaks {'against' if is_high(x) else 'for'} it: {both(other)}."
+    return said + _newcomers(x)
 
 
 def is_high(x: EventExplanation) -> bool:
@@ -35,14 +35,14 @@ def is_high(x: EventExplanation) -> bool:
 def _standing(x: EventExplanation) -> str:
     pair = f"{x.source} → {x.destination}"
     if x.probability is None:
-        told = f"{pair} has a score of {signed(x.score, plus=False)}"
+        said = f"{pair} has a score of {signed(x.score, plus=False)}"
     else:
         label = "the label" if x.label is None else f"the label {x.label}"
-        told = f"{pair} has {label} with a probability of {percent(x.probability)}{_against_usual(x)}"
+        said = f"{pair} has {label} with a probability of {percent(x.probability)}{_against_usual(x)}"
     if x.place is None:
-        return told
+        return said
     which = "highest" if x.place[0] == 1 else f"{ordinal(x.place[0])} highest"
-    return f"{told}, the {which} score of {x.place[1]:,} events"
+    return f"{said}, the {which} score of {x.place[1]:,} events"
 
 
 def _against_usual(x: EventExplanation) -> str:

@@ -31,7 +31,7 @@ from keat.training.fit import EpochReport
 
 if TYPE_CHECKING:
     from keat.explain import Explained
-    from keat.report.page import Page
+    from keat.report.html.report_page import Page
     from keat.runs.run_evaluation import SomeTask, Tested
     from keat.training.evaluate import Evaluation
 

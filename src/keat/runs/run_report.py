@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import platform
-import shlex
-import sys
-from pathlib import Path
 
 import torch
 
 from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.loading import Dataset
 from keat.events import humanize
-from keat.explain.examples import attention_section, explain_style
 from keat.models.gearsage import GEARSage, build_graph
-from keat.report.curves import curves_section
-from keat.report.drift import drift_section
-from keat.report.fading import fading_section
-from keat.report.page import Page, Report, Section, present, write_report
-from keat.report.reliability import reliability_section
-from keat.report.results import Result, results_section
-from keat.report.tables import Table
+from keat.report.html.report_page import Page, Report, Section, present, write_report
+from keat.report.sections.attention_examples import attention_section
+from keat.report.sections.curves import curves_section
+from keat.report.sections.data_facts import about_data, labels_section
+from keat.report.sections.drift import drift_section
+from keat.report.sections.kernel_fading import fading_section
+from keat.report.sections.reliability_section import reliability_section
+from keat.report.sections.results import AGAINST_HEURISTICS, Result, results_section
 from keat.runs.epochs import read_history
 from keat.runs.run import Run
 from keat.runs.run_evaluation import Tested
 from keat.runs.run_model import Data
 from keat.runs.run_subject import subject_of_run
 from keat.runs.spec import RunSpec
-from keat.tasks.graph_label import PARTS, labelled_nodes
 from keat.tasks.link import LinkRanking
 from keat.training.fit import EpochReport
 
-HINT = "A heuristic needs no training; a model that does not beat it has not earned its keep."
 SHOWN = ("kernel", "width", "delta", "time_encoder", "pair_term")  # settings, of models that have them
 UNTIL = {"target": "the latest edge of the one it tells about", "end": "the end of the graph"}
 Tile = tuple[str, str]
@@ -49,7 +44,7 @@ def write_run_report(run: Run, data: Data, tested: Tested) -> Page:
         hint = "An AUC of 0.5 is a guess. Baselines pass no messages: degree counts contacts, logistic is a "
         hint += "logistic regression on GEARSage's 56 features of each node."
     else:
-        hint = HINT
+        hint = AGAINST_HEURISTICS
     name = spec.model
     report = Report(
         title=f"{name} on {run.facts.data.name}",
@@ -63,8 +58,6 @@ def write_run_report(run: Run, data: Data, tested: Tested) -> Page:
             curves_section({name: history}, headline),
             *(_of_graph(run, data) if isinstance(data, DGraphFin) else _of_stream(run, data, tested)),
         ),
-        command=command_line(),
-        style=explain_style(),
     )
     return write_report(report, run.folder / "report.html")
 
@@ -113,23 +106,6 @@ def beside_others(run: Run, history: list[EpochReport], tested: Tested) -> tuple
     return story, [*tiles, (f"{len(history)}", spent)]
 
 
-def about_data(data: Data, sigma: float | None = None) -> str:
-    """Its size and time scale, in a line."""
-    stream = data.stream
-    if isinstance(data, DGraphFin):
-        sizes = " / ".join(f"{len(labelled_nodes(data, part)):,}" for part in PARTS)
-        scale = "" if sigma is None else f", σ {humanize(sigma, stream.unit)}"
-        return (
-            f"{stream.num_nodes:,} nodes ({sizes} with a label to train, validate and test), "
-            f"{len(stream):,} edges{scale}"
-        )
-    sizes = " / ".join(f"{size:,}" for size in data.splits.sizes.values())
-    return (
-        f"{stream.num_nodes:,} nodes, {len(stream):,} events ({sizes} to train, validate and test), "
-        f"σ {humanize(data.sigma(), stream.unit)}"
-    )
-
-
 def settings(spec: RunSpec) -> str:
     """What was chosen of the model and its training, in a few words."""
     unused = {"width"} if getattr(spec.config, "kernel", None) == "identity" else set()
@@ -148,11 +124,6 @@ def machine(device: str) -> str:
     return processor if device == "cpu" else f"{device} beside {processor}"
 
 
-def command_line() -> str:
-    """What was typed, to be typed again: paths with spaces are quoted. Nothing where it was no command."""
-    return shlex.join(["keat", *sys.argv[1:]]) if Path(sys.argv[0]).stem in ("keat", "__main__") else ""
-
-
 def _of_stream(run: Run, data: Dataset, tested: Tested) -> list[Section | None]:
     looked_at = None
     if isinstance(tested.task, LinkRanking):
@@ -168,19 +139,5 @@ def _of_graph(run: Run, data: DGraphFin) -> list[Section | None]:
     until = UNTIL[model.config.delta]
     return [
         fading_section(model.config.kernel, model.kernel, ages, data.stream.unit, until),
-        _labels_section(data),
+        labels_section(data),
     ]
-
-
-def _labels_section(data: DGraphFin) -> Section:
-    """Few frauds make an uncertain AUC; a reader should see how many there were."""
-    rows = []
-    for part in PARTS:
-        y = data.y[labelled_nodes(data, part)]
-        frauds = int((y == 1).sum())
-        rows.append([part, f"{len(y):,}", f"{frauds:,}", f"{100 * frauds / len(y):.1f} %"])
-    return Section(
-        "What was labelled",
-        "Labels are split, not time: every edge is input. Training sees the labels of its own part only.",
-        tables=[Table("Labelled nodes", ["part", "nodes", "frauds", "share of frauds"], rows)],
-    )

@@ -19,11 +19,11 @@ from keat.events import Reading
 from keat.events.feature_columns import read_features
 from keat.events.feature_encoding import ColumnEncoding, encode_columns
 from keat.events.file_column import Column
-from keat.explain.asking import Asker
-from keat.explain.asking_labels import LabelAsker
+from keat.explain.asker import Asker
 from keat.explain.explained import Explained
+from keat.explain.label_asker import LabelAsker
+from keat.explain.phrases import three_days
 from keat.explain.subject import LabelSubject, Subject
-from keat.explain.wording import three_days
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import EventHead, NodeHead
 from keat.runs.node_names import NodeNames

@@ -1,0 +1,1 @@
+"""Sections of reports: words, charts and tables on one question."""
