@@ -100,7 +100,10 @@ def test_commands_of_the_pages_name_a_study_and_its_options(command: str) -> Non
     module, *options = command.removeprefix("python -m ").split()
     source = (ROOT / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
     shared = (
-        ROOT / {"studies": "studies/study.py", "benchmarks": "benchmarks/command.py"}[module.split(".")[0]]
+        ROOT
+        / {"studies": "studies/study.py", "benchmarks": "benchmarks/benchmark_command.py"}[
+            module.split(".")[0]
+        ]
     )
     common = shared.read_text(encoding="utf-8")
     assert [name for name in options if name.startswith("--") and f'"{name}"' not in source + common] == []

@@ -18,6 +18,7 @@ from keat.errors import InputError, unknown_name
 from keat.experiments.ledger import USUAL_LEDGER
 
 if TYPE_CHECKING:
+    from keat.experiments.recipe import Recipe
     from keat.report.figures.made import Made
     from keat.report.html.report_page import Page
     from keat.report.html.text_table import Table
@@ -71,13 +72,8 @@ def reproduce_command(
     """
     from keat.experiments.catalogue import EXPLAINED, all_names
     from keat.experiments.computed import COMPUTED
-    from keat.experiments.ledger import Ledger
     from keat.experiments.recipe import load_recipe
-    from keat.experiments.reporting import recipe_report
-    from keat.experiments.reproduction import reproduce
-    from keat.experiments.run_figures import FIGURES
-    from keat.report.figures.made import Made, write_computed_page
-    from keat.report.sections.comparison import shown, side_by_side
+    from keat.report.figures.made import write_computed_page
 
     sources = _sources(data or [])
     path = figure or Path("keat-out") / f"{safe_name(Path(name).stem)}.png"
@@ -93,22 +89,35 @@ def reproduce_command(
     elif not name.endswith(".toml") and name not in all_names():
         raise unknown_name("table or figure", name, [LIST, *all_names()])
     else:
-        recipe = load_recipe(name)
-        found = reproduce(
-            recipe,
-            sources,
-            Ledger(how.ledger),
-            how.scratch,
-            seeds=how.seeds,
-            parallel=how.jobs,
-            engine=how.engine,  # type: ignore[arg-type]
-            listener=_print_news,
-        )
-        drawn = FIGURES[recipe.name](found, path) if recipe.name in FIGURES else Made()
-        page = recipe_report(found, drawn, path.with_suffix(".html"))
-        about = {"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": found.tables}
-        tables = [*map(shown, found.tables), *side_by_side(found.tables), *drawn.tables(recipe.title)]
-        _show(about, drawn, tables, page, json, markdown)
+        _show_recipe(load_recipe(name), sources, how, path, json, markdown)
+
+
+def _show_recipe(
+    recipe: Recipe, sources: dict[str, str], how: HowRun, path: Path, json: bool, markdown: bool
+) -> None:
+    """Run what the ledger lacks of a recipe, and show its tables and its figure."""
+    from keat.experiments.ledger import Ledger
+    from keat.experiments.reporting import recipe_report
+    from keat.experiments.reproduction import reproduce
+    from keat.experiments.run_figures import FIGURES
+    from keat.report.figures.made import Made
+    from keat.report.sections.comparison import shown, side_by_side
+
+    found = reproduce(
+        recipe,
+        sources,
+        Ledger(how.ledger),
+        how.scratch,
+        seeds=how.seeds,
+        parallel=how.jobs,
+        engine=how.engine,  # type: ignore[arg-type]
+        listener=_print_news,
+    )
+    drawn = FIGURES[recipe.name](found, path) if recipe.name in FIGURES else Made()
+    page = recipe_report(found, drawn, path.with_suffix(".html"))
+    about = {"name": recipe.name, "title": recipe.title, "about": recipe.about, "tables": found.tables}
+    tables = [*map(shown, found.tables), *side_by_side(found.tables), *drawn.tables(recipe.title)]
+    _show(about, drawn, tables, page, json, markdown)
 
 
 def _print_news(text: str) -> None:
