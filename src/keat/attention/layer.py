@@ -19,8 +19,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from keat.attention.mixing import Mixed, NeighborFeatures, Probe, mix
 from keat.errors import KeatError, unknown_name
+from keat.ops import Mixed, NeighborFeatures, Probe, mix_slots
 
 Modulate = Literal["edge", "node", "both", "none"]
 Psi = TypeVar("Psi", Tensor, Tensor | None)
@@ -134,7 +134,7 @@ class KernelizedAttention(nn.Module):
         keep = F.dropout(
             near.time.new_ones(len(seeds), self.heads, near.mask.shape[1]), self.dropout, self.training
         )
-        mixed = mix(self.probe(seeds), near, psi_node, psi_edge, keep)
+        mixed = mix_slots(self.probe(seeds), near, psi_node, psi_edge, keep)
         return self.combine(seeds, mixed.node, mixed.mass, mixed.edge), mixed
 
     def _check_shapes(self, seeds: Tensor, near: NeighborFeatures) -> None:

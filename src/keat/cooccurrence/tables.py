@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keat.ops.compiling import compiled
+from keat.ops import compiled
 from keat.state.pair_table import slot_of
 
 Array = npt.NDArray[Any]

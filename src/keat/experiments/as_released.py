@@ -23,7 +23,7 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
 from keat.models.tgn import TGN
-from keat.ops.gru import update_without_message
+from keat.ops import update_without_message
 from keat.runs.run_file import read_run_file
 from keat.runs.run_model import open_model
 from keat.state.tensors import as_tensor

@@ -22,9 +22,7 @@ from keat.models.settings import (
     check_width,
     setting,
 )
-from keat.ops.compiling import Integers
-from keat.ops.dropping import dropout
-from keat.ops.phase import Precision
+from keat.ops import Integers, Precision, dropout
 from keat.state.tensors import as_tensor
 
 NODES_AT_ONCE = 1 << 8  # in evaluation: the widest layer then has some 20 MiB

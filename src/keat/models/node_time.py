@@ -15,8 +15,7 @@ from keat.kernels import create_kernel
 from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
-from keat.ops.compiling import Integers
-from keat.ops.phase import Precision
+from keat.ops import Integers, Precision
 from keat.state.checking import check_state
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor

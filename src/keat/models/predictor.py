@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.ops.scoring import relu_dot, score_pairs
+from keat.ops import relu_dot, score_pairs
 
 
 class LinkPredictor(nn.Module):

@@ -27,8 +27,7 @@ from keat.attention.layer import KernelizedAttention, modulated
 from keat.clock import Clock
 from keat.kernels import Identity, Kernel
 from keat.models.predictor import LinkPredictor
-from keat.ops.all_times import attend_at_all_times, turn_to_all_times
-from keat.ops.scoring import relu_dot_both
+from keat.ops import attend_at_all_times, relu_dot_both, turn_to_all_times
 from keat.state.node_state import PastSlots
 from keat.time_encoding import Cosine
 

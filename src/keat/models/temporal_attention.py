@@ -18,7 +18,7 @@ from torch.nn import functional
 from keat.attention.layer import Modulate, modulated
 from keat.errors import unknown_name
 from keat.kernels import Kernel
-from keat.ops.edge_mixing import Edges, mix_edges
+from keat.ops import Edges, mix_edges
 from keat.time_encoding import TimeEncoder
 
 

@@ -25,8 +25,7 @@ from keat.models.settings import (
     setting,
 )
 from keat.models.temporal_attention import LastEvents, TemporalAttention
-from keat.ops.compiling import Integers
-from keat.ops.phase import Precision
+from keat.ops import Integers, Precision
 from keat.state.tensors import as_tensor
 
 SEEDS_AT_ONCE = 1 << 11  # of one layer, in evaluation: bounds the encodings to some 20 MiB

@@ -16,7 +16,7 @@ from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.predictor import LinkPredictor
 from keat.models.query_time import score_at_all_times
 from keat.models.tgn_config import TGNConfig
-from keat.ops.edge_mixing import Edges, mix_edges
+from keat.ops import Edges, mix_edges
 from keat.state.event_log import EventLog
 from keat.state.identity import NodeIdentity
 from keat.state.memory import NodeMemory

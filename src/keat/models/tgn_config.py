@@ -16,7 +16,7 @@ from keat.models.settings import (
     check_width,
     setting,
 )
-from keat.ops.phase import Precision
+from keat.ops import Precision
 
 Delta = Literal["neighbor", "query"]
 Messages = Literal["v1", "v2"]

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from keat.errors import InputError
 from keat.events import EventStream
-from keat.ops.compiling import Integers, compiled
+from keat.ops import Integers, compiled
 from keat.state.checking import Expected, check_in_order, whole
 from keat.state.tensors import as_tensor
 

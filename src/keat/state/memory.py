@@ -19,8 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.clock import PLAIN, Clock
-from keat.ops.gru import update_with_message, update_with_messages, update_without_message
-from keat.ops.messages import write_messages
+from keat.ops import update_with_message, update_with_messages, update_without_message, write_messages
 from keat.state.checking import Expected, whole
 from keat.state.event_log import EventLog
 from keat.state.identity import NodeIdentity

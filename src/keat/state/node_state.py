@@ -15,10 +15,10 @@ from torch import Tensor
 
 from keat.errors import InputError
 from keat.events import EventStream
+from keat.ops import Numbering
 from keat.state.checking import check_state
 from keat.state.event_log import EventLog
 from keat.state.memory import NodeMemory
-from keat.state.numbering import Numbering
 from keat.state.recent_events import RecentEvents
 
 

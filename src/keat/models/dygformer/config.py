@@ -16,7 +16,7 @@ from keat.models.settings import (
     check_width,
     setting,
 )
-from keat.ops.phase import Precision
+from keat.ops import Precision
 
 Reading = Literal["release", "paper_patch", "paper_edge", "key_value"]
 READINGS: tuple[Reading, ...] = get_args(Reading)

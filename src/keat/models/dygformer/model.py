@@ -23,7 +23,7 @@ from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pa
 from keat.models.dygformer.tokens import Channels
 from keat.models.merge import MergeLayer
 from keat.models.node_features import NodeFeatures
-from keat.ops.compiling import Integers
+from keat.ops import Integers
 from keat.state.checking import check_state
 from keat.state.history import EventHistory
 from keat.state.tensors import as_tensor

@@ -19,8 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.clock import Clock
-from keat.ops.compiling import Integers, compiled
-from keat.ops.sequence_counts import PackedSequences, count_cross, count_own
+from keat.ops import Integers, PackedSequences, compiled, count_cross, count_own
 from keat.state.history import EventHistory
 
 NONE = -1
@@ -48,7 +47,7 @@ class Sequences:
         return Sequences(np.concatenate((self.first, self.first[-1] + other.first[1:])), *columns)
 
     def packed(self, patch: int) -> PackedSequences:
-        """The nodes alone, as `keat.ops.sequence_counts` takes them."""
+        """The nodes alone, as operations take them."""
         start = patch * self.first[:-1]
         return PackedSequences(start, start + self.length, self.first, self.node, patch)
 

@@ -1,4 +1,6 @@
-"""What attention does between its projections: logits, softmax, weighted sums of raw neighbour features.
+"""What attention does between its projections: logits, softmax, weighted sums of raw neighbour features, of K
+neighbour slots for every seed. It also returns the attention itself, which is what explanations look at;
+`keat.ops.edge_mixing` computes the same sums without it, and faster on a CPU.
 
 Shapes: N seeds with K neighbour slots each, H heads, M nodes, E events; d node, T time, R message numbers.
 """
@@ -52,7 +54,7 @@ class Mixed:
     alpha: Tensor  # (N, H, K) before dropout
 
 
-def mix(
+def mix_slots(
     probe: Probe, near: NeighborFeatures, psi_node: Tensor | None, psi_edge: Tensor | None, keep: Tensor
 ) -> Mixed:
     """α = softmax_j(ψ_node·node logit + ψ_edge·edge logit); ``keep`` (N, H, K) is dropout's factor on α."""
