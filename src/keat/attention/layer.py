@@ -32,6 +32,22 @@ def modulated(modulate: Modulate, psi: Psi, one: Psi) -> tuple[Psi, Psi]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class LastEvents:
+    """The last K events of n seeds, before anything is encoded."""
+
+    x: Tensor  # (M, d) features of the nodes at their other ends
+    row: Tensor  # (n, K) row of x
+    mask: Tensor  # (n, K) whether there is an event; where not, the other entries may be any index
+    event: Tensor  # (n, K) row of `message`
+    age: Tensor  # (n, K)
+    message: Tensor  # (E, R) event features
+
+    def __getitem__(self, seeds: slice) -> LastEvents:
+        row, mask, event, age = (part[seeds] for part in (self.row, self.mask, self.event, self.age))
+        return LastEvents(self.x, row, mask, event, age, self.message)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Attention:
     """What each neighbour was worth to each head, (N, K, H) each; entries of absent neighbours are 0.
 

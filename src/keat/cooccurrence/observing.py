@@ -23,7 +23,7 @@ from keat.cooccurrence.tables import (
     pair_key,
 )
 from keat.ops import compiled
-from keat.state.pair_table import slot_of
+from keat.state import slot_of
 
 STEP = 0.1  # a running share moves by this much of the way with each event, by more while there are few
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.ops import compiled
-from keat.state.pair_table import slot_of
+from keat.state import slot_of
 
 Array = npt.NDArray[Any]
 Record = Any  # an element of a record array, as compiled loops see it

@@ -15,7 +15,7 @@ from keat.experiments.recipe import Recipe
 from keat.experiments.tables import Lines, RecipeTable, headline, shown, side_by_side
 from keat.experiments.work import run_folder
 from keat.explain.examples import attention_section, explain_style
-from keat.models.tgn import TGNConfig
+from keat.models.explainable import attends_by_kernel
 from keat.report.charts import Dots, dot_chart, dot_key
 from keat.report.curves import curves_section
 from keat.report.drift import drift_section
@@ -90,7 +90,7 @@ def _run_sections(found: Reproduced) -> list[Section | None]:
 def _attends_by_kernel(job: Job) -> bool:
     """Whether it is a TGN whose attention an explanation can show, and which has a kernel."""
     config = job.spec.config if isinstance(job.spec, RunSpec) else None
-    return isinstance(config, TGNConfig) and config.kernel != "identity"
+    return attends_by_kernel(config)
 
 
 def _name(job: Job, datasets: int) -> str:

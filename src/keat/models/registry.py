@@ -15,9 +15,10 @@ from keat.clock import Clock
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
-from keat.models.contract import LearnedLinkModel, LearnedModel, LinkModel, NodeModel
+from keat.models.contract import EmbedsNodes, LearnedLinkModel, LearnedModel, LinkModel, NodeModel
 from keat.models.counts import CountsAndRecencies
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
+from keat.models.explainable import ExplainsPairs
 from keat.models.forecasts import MovingAverage, PersistentForecast
 from keat.models.gearsage import GEARSAGE_CONFIGS, GEARSage, GEARSageConfig, build_graph
 from keat.models.graph_baselines import Degree, GraphBaseline, LogisticOfFeatures
@@ -150,8 +151,7 @@ def assemble(config: Any, num_nodes: int, feature_dim: int, sigma: float, clock:
     if not has_pair_term(config):
         return model
     pair = KeatRank(num_nodes, feature_dim, sigma, RankConfig(widths=config.pair_widths), clock)
-    last_layer = model.predictor.lin_final if isinstance(model, TGN) else model.decoder.fc2
-    return WithPairTerm(model, pair, last_layer)
+    return WithPairTerm(model, pair)
 
 
 def has_pair_term(config: Any) -> bool:
@@ -178,10 +178,10 @@ def add_head(
     encoder: LearnedLinkModel, kind: type[NodeHead], size: int, *, frozen: bool = False, seed: int = 0
 ) -> NodeHead:
     """A head with fresh parameters on a model's embeddings; ``size`` is that of the head."""
-    if isinstance(encoder, WithPairTerm):
-        raise InputError("A pair term scores pairs of nodes; leave it out (pair_term none) for node tasks.")
-    if type(encoder).embeddings is LearnedLinkModel.embeddings:
+    if not isinstance(encoder, EmbedsNodes):
         raise InputError(f"{encoder.name} scores pairs and embeds no single node, so it has no node tasks.")
+    if isinstance(encoder, ExplainsPairs):
+        raise InputError("A pair term scores pairs of nodes; leave it out (pair_term none) for node tasks.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         head = kind(encoder, size, frozen=frozen)
@@ -203,7 +203,7 @@ def _untrained_head(entry: Architecture) -> Callable[[EventStream], NodeModel]:
 
 def embeds_nodes(entry: Architecture) -> bool:
     """Whether a model has embeddings of single nodes, which a head for node tasks can read."""
-    return entry.kind.embeddings is not LearnedLinkModel.embeddings
+    return issubclass(entry.kind, EmbedsNodes)
 
 
 LINK_MODELS: dict[str, LinkEntry] = {

@@ -10,7 +10,11 @@ import math
 from dataclasses import field, fields
 from typing import Any, Literal, get_args
 
+from keat.attention.layer import Modulate
 from keat.errors import InputError
+from keat.events.units import TICK, UNITS
+from keat.kernels import KERNELS
+from keat.time_encoding import TIME_ENCODERS
 
 LARGEST = 1 << 16  # of any size: a slip of the finger should not ask for terabytes
 SEEDS = 1 << 63
@@ -21,6 +25,26 @@ PAIR_TERMS: tuple[PairTermName, ...] = get_args(PairTermName)
 
 _KINDS: dict[type, tuple[type, ...]] = {int: (int,), float: (float, int), str: (str,), bool: (bool,)}
 _TOLD = {int: "a whole number", float: "a number", str: "a text", bool: "true or false"}
+
+
+class Help:
+    """Of settings that several models have and that mean the same in each."""
+
+    KERNEL = f"ψ, by which evidence fades with age: {', '.join(KERNELS)}."
+    WIDTH = "Width of the kernel, in multiples of σ; inf for one that never fades."
+    CLOCK = f"Unit in which ages are read: {', '.join(UNITS)}, or {TICK} for the numbers of the stream."
+    TIME_ENCODER = f"φ, the encoding of an age: {', '.join(TIME_ENCODERS)}."
+    PRECISION = "Angles of φ: exact, or legacy in float32 as in the reference code."
+    MODULATE = f"What ψ scales: {', '.join(get_args(Modulate))}."
+    HEADS = "Heads of the attention."
+    DROPOUT = "Share of numbers dropped in training."
+    TIME_DIM = "Size of the time encoding."
+    NODE_DIM = "Features of a node that are used; 0 for none, or for as many as the data has."
+    OUT_DIM = "Size of an embedding."
+    PAIR_TERM = "kernel: add what source and destination have been to each other to the score; none: do not."
+    PAIR_WIDTHS = (
+        "Widths of the kernels of the pair term: geometric, learned, or numbers separated by commas."
+    )
 
 
 def setting(default: object, about: str, *, option: str | None = None, of_streams: bool = False) -> Any:
