@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from keat.attention import Modulate
+from keat.attention.layer import Modulate
 from keat.models.settings import (
     Help,
     PairTermName,
