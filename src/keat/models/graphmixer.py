@@ -11,16 +11,7 @@ from torch.nn import functional
 from keat.clock import PLAIN, Clock
 from keat.errors import InputError
 from keat.models.node_time import Nodes, NodeTimeModel
-from keat.models.settings import (
-    LARGEST,
-    Help,
-    check_dropout,
-    check_each,
-    check_range,
-    check_sizes,
-    check_width,
-    setting,
-)
+from keat.models.settings import LARGEST, Help, check_model, check_range, setting
 from keat.ops import Integers, Precision, dropout
 from keat.state import as_tensor
 
@@ -48,16 +39,12 @@ class GraphMixerConfig:
     out_dim: int = setting(172, Help.OUT_DIM)
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "layers", "neighbors", "node_neighbors", "time_dim", "channels", "out_dim")
-        check_range(self, 0, LARGEST, "node_dim")
+        check_model(self, "layers", "neighbors", "node_neighbors", "time_dim", "channels", "out_dim")
         check_range(self, 0, LARGEST, "token_expansion", "channel_expansion", open_below=True)
         mixed = ((self.token_expansion, self.neighbors), (self.channel_expansion, self.channels))
         for expansion, dim in mixed:
             if int(expansion * dim) < 1:
                 raise InputError(f"An expansion by {expansion} leaves nothing of {dim}; choose a larger one.")
-        check_dropout(self)
-        check_width(self)
 
 
 class GraphMixer(NodeTimeModel):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -41,21 +42,17 @@ M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
-class LinkEntry:
-    """How to build a link model from the training split, and what to say of it."""
+class Entry(Generic[M]):
+    """How to build a model from the training split, and what to say of it. A node model may use the number of
+    classes, never the labels."""
 
-    build: Callable[[EventStream], LinkModel]
+    build: Callable[[EventStream], M]
     about: str
     heuristic: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEntry:
-    """How to build a node model; it may use the number of classes, never the labels."""
-
-    build: Callable[[EventStream], NodeModel]
-    about: str
-    heuristic: bool
+LinkEntry = Entry[LinkModel]
+NodeEntry = Entry[NodeModel]
 
 
 def _forecast(kind: type[PersistentForecast]) -> Callable[[EventStream], NodeModel]:
@@ -193,14 +190,6 @@ def kind_of(config: Any) -> type[Any]:
     return next(entry.kind for entry in ARCHITECTURES.values() if type(entry.config) is type(config))
 
 
-def _untrained(entry: Architecture) -> Callable[[EventStream], LinkModel]:
-    return lambda train: build_model(train, entry.config)
-
-
-def _untrained_head(entry: Architecture) -> Callable[[EventStream], NodeModel]:
-    return lambda train: build_node_model(train, entry.config)
-
-
 def embeds_nodes(entry: Architecture) -> bool:
     """Whether a model has embeddings of single nodes, which a head for node tasks can read."""
     return issubclass(entry.kind, EmbedsNodes)
@@ -216,7 +205,10 @@ LINK_MODELS: dict[str, LinkEntry] = {
     "local-global": LinkEntry(
         LocalGlobalRecency, "the source's own destinations, latest first, then all", heuristic=True
     ),
-    **{name: LinkEntry(_untrained(a), a.about, heuristic=False) for name, a in ARCHITECTURES.items()},
+    **{
+        name: LinkEntry(partial(build_model, config=a.config), a.about, heuristic=False)
+        for name, a in ARCHITECTURES.items()
+    },
 }
 
 NODE_MODELS: dict[str, NodeEntry] = {
@@ -227,7 +219,11 @@ NODE_MODELS: dict[str, NodeEntry] = {
         _forecast(MovingAverage), "a running mean of the node's labels", heuristic=True
     ),
     **{
-        name: NodeEntry(_untrained_head(entry), f"{entry.about}; a head on its embeddings", heuristic=False)
+        name: NodeEntry(
+            partial(build_node_model, config=entry.config),
+            f"{entry.about}; a head on its embeddings",
+            heuristic=False,
+        )
         for name, entry in ARCHITECTURES.items()
         if embeds_nodes(entry)
     },
@@ -244,29 +240,26 @@ LABEL_MODELS: dict[str, NodeEntry] = {
 GRAPH_BASELINES: dict[str, type[GraphBaseline]] = {"degree": Degree, "logistic": LogisticOfFeatures}
 
 
-def _drawn(model: M) -> M:
-    if isinstance(model, LearnedModel):
-        model.mark_as_drawn()
-    return model
-
-
 def create_link_model(name: str, train: EventStream) -> LinkModel:
     """Build a link model by name. It sees the training split and nothing else. One that is to be trained has
     parameters drawn at random; `keat.train` trains it."""
-    if name not in LINK_MODELS:
-        raise unknown_name("link model", name, LINK_MODELS)
-    return _drawn(LINK_MODELS[name].build(train))
+    return _create("link model", name, LINK_MODELS, train)
 
 
 def create_node_model(name: str, train: EventStream) -> NodeModel:
     """Build a node-property model by name, as `create_link_model` does."""
-    if name not in NODE_MODELS:
-        raise unknown_name("node model", name, NODE_MODELS)
-    return _drawn(NODE_MODELS[name].build(train))
+    return _create("node model", name, NODE_MODELS, train)
 
 
 def create_label_model(name: str, train: EventStream) -> NodeModel:
     """Build a model of event labels by name."""
-    if name not in LABEL_MODELS:
-        raise unknown_name("label model", name, LABEL_MODELS)
-    return LABEL_MODELS[name].build(train)
+    return _create("label model", name, LABEL_MODELS, train)
+
+
+def _create(what: str, name: str, among: Mapping[str, Entry[M]], train: EventStream) -> M:
+    if name not in among:
+        raise unknown_name(what, name, among)
+    model = among[name].build(train)
+    if isinstance(model, LearnedModel):
+        model.mark_as_drawn()
+    return model

@@ -90,14 +90,15 @@ def check_sizes(settings: Any, *names: str) -> None:
     check_range(settings, 1, LARGEST, *names)
 
 
-def check_dropout(settings: Any) -> None:
-    """A share; where everything is dropped, nothing can be learned."""
-    if not 0 <= settings.dropout < 1:
+def check_model(settings: Any, *sizes: str) -> None:
+    """What every configuration of a model is checked for: types, sizes, and those of the settings that models
+    share which it has."""
+    check_each(settings)
+    check_sizes(settings, *sizes)
+    if hasattr(settings, "node_dim"):
+        check_range(settings, 0, LARGEST, "node_dim")
+    if not 0 <= settings.dropout < 1:  # where everything is dropped, nothing can be learned
         raise InputError(f"dropout must be at least 0 and below 1, not {settings.dropout}.")
-
-
-def check_width(settings: Any) -> None:
-    """Of a kernel: infinite is none."""
     if not settings.width > 0:
         raise InputError(
             f"The kernel width must be positive, but is {settings.width}; it is a multiple of σ, "

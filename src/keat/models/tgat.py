@@ -12,17 +12,7 @@ from keat.attention.layer import LastEvents, Modulate
 from keat.clock import PLAIN, Clock
 from keat.models.decoders import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
-from keat.models.settings import (
-    LARGEST,
-    Help,
-    PairTermName,
-    check_dropout,
-    check_each,
-    check_range,
-    check_sizes,
-    check_width,
-    setting,
-)
+from keat.models.settings import Help, PairTermName, check_model, setting
 from keat.models.temporal_attention import TemporalAttention
 from keat.ops import Integers, Precision
 from keat.state import as_tensor
@@ -52,11 +42,7 @@ class TGATConfig:
     pair_widths: str = setting("geometric", Help.PAIR_WIDTHS)
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "layers", "neighbors", "heads", "time_dim", "out_dim")
-        check_range(self, 0, LARGEST, "node_dim")
-        check_dropout(self)
-        check_width(self)
+        check_model(self, "layers", "neighbors", "heads", "time_dim", "out_dim")
 
 
 class TGAT(NodeTimeModel):

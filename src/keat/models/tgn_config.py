@@ -6,16 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from keat.attention.layer import Modulate
-from keat.models.settings import (
-    Help,
-    PairTermName,
-    check_divides,
-    check_dropout,
-    check_each,
-    check_sizes,
-    check_width,
-    setting,
-)
+from keat.models.settings import Help, PairTermName, check_divides, check_model, setting
 from keat.ops import Precision
 
 Delta = Literal["neighbor", "query"]
@@ -60,8 +51,5 @@ class TGNConfig:
     pair_widths: str = setting("geometric", Help.PAIR_WIDTHS)
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "dim", "neighbors", "heads")
+        check_model(self, "dim", "neighbors", "heads")
         check_divides(self.heads, self.dim, "a dim")
-        check_dropout(self)
-        check_width(self)

@@ -5,17 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from keat.models.settings import (
-    LARGEST,
-    Help,
-    check_divides,
-    check_dropout,
-    check_each,
-    check_range,
-    check_sizes,
-    check_width,
-    setting,
-)
+from keat.models.settings import Help, check_divides, check_model, setting
 from keat.ops import Precision
 
 Reading = Literal["release", "paper_patch", "paper_edge", "key_value"]
@@ -53,9 +43,5 @@ class DyGFormerConfig:
     )
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "length", "patch", "channel", "layers", "heads", "time_dim", "out_dim")
-        check_range(self, 0, LARGEST, "node_dim")
+        check_model(self, "length", "patch", "channel", "layers", "heads", "time_dim", "out_dim")
         check_divides(self.heads, 4 * self.channel, "four channels")
-        check_dropout(self)
-        check_width(self)

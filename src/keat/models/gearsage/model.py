@@ -24,7 +24,7 @@ from keat.models.contract import LearnedNodeModel, NodeQueries
 from keat.models.gearsage.features import FEATURES, TYPES
 from keat.models.gearsage.graph import ContactGraph, Delta
 from keat.models.gearsage.subgraph import Neighborhood, SubgraphSampler
-from keat.models.settings import Help, check_dropout, check_each, check_sizes, check_width, setting
+from keat.models.settings import Help, check_model, setting
 from keat.state import check_state
 
 CLASSES = 2
@@ -47,10 +47,7 @@ class GEARSageConfig:
     dropout: float = setting(0.3, Help.DROPOUT)
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "hidden", "layers", "edge_dim", "time_dim")
-        check_dropout(self)
-        check_width(self)
+        check_model(self, "hidden", "layers", "edge_dim", "time_dim")
 
 
 GEARSAGE_CONFIGS = {"gearsage": GEARSageConfig(), "keat-gearsage": GEARSageConfig(kernel="laplacian")}
