@@ -196,30 +196,26 @@ def embeds_nodes(entry: Architecture) -> bool:
 
 
 LINK_MODELS: dict[str, LinkEntry] = {
-    "edgebank": LinkEntry(EdgeBank, "1 if the pair was ever seen (EdgeBank∞)", heuristic=True),
-    "edgebank-tw": LinkEntry(
-        EdgeBankWindow, "1 if the pair was seen in the last 15 % of time", heuristic=True
-    ),
-    "poptrack": LinkEntry(PopTrack, "recently popular destinations", heuristic=True),
-    "global-recency": LinkEntry(GlobalRecency, "destinations, latest first", heuristic=True),
-    "local-global": LinkEntry(
+    "edgebank": Entry(EdgeBank, "1 if the pair was ever seen (EdgeBank∞)", heuristic=True),
+    "edgebank-tw": Entry(EdgeBankWindow, "1 if the pair was seen in the last 15 % of time", heuristic=True),
+    "poptrack": Entry(PopTrack, "recently popular destinations", heuristic=True),
+    "global-recency": Entry(GlobalRecency, "destinations, latest first", heuristic=True),
+    "local-global": Entry(
         LocalGlobalRecency, "the source's own destinations, latest first, then all", heuristic=True
     ),
     **{
-        name: LinkEntry(partial(build_model, config=a.config), a.about, heuristic=False)
+        name: Entry(partial(build_model, config=a.config), a.about, heuristic=False)
         for name, a in ARCHITECTURES.items()
     },
 }
 
 NODE_MODELS: dict[str, NodeEntry] = {
-    "persistent-forecast": NodeEntry(
+    "persistent-forecast": Entry(
         _forecast(PersistentForecast), "the node's last label again", heuristic=True
     ),
-    "moving-average": NodeEntry(
-        _forecast(MovingAverage), "a running mean of the node's labels", heuristic=True
-    ),
+    "moving-average": Entry(_forecast(MovingAverage), "a running mean of the node's labels", heuristic=True),
     **{
-        name: NodeEntry(
+        name: Entry(
             partial(build_node_model, config=entry.config),
             f"{entry.about}; a head on its embeddings",
             heuristic=False,
@@ -231,9 +227,7 @@ NODE_MODELS: dict[str, NodeEntry] = {
 
 
 LABEL_MODELS: dict[str, NodeEntry] = {
-    "counts": NodeEntry(
-        CountsAndRecencies, "logistic regression on plain counts and recencies", heuristic=True
-    ),
+    "counts": Entry(CountsAndRecencies, "logistic regression on plain counts and recencies", heuristic=True),
 }
 
 
