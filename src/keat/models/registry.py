@@ -42,7 +42,7 @@ M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[M]):
+class ModelEntry(Generic[M]):
     """How to build a model from the training split, and what to say of it. A node model may use the number of
     classes, never the labels."""
 
@@ -51,8 +51,8 @@ class Entry(Generic[M]):
     heuristic: bool
 
 
-LinkEntry = Entry[LinkModel]
-NodeEntry = Entry[NodeModel]
+LinkEntry = ModelEntry[LinkModel]
+NodeEntry = ModelEntry[NodeModel]
 
 
 def _forecast(kind: type[PersistentForecast]) -> Callable[[EventStream], NodeModel]:
@@ -196,26 +196,30 @@ def embeds_nodes(entry: Architecture) -> bool:
 
 
 LINK_MODELS: dict[str, LinkEntry] = {
-    "edgebank": Entry(EdgeBank, "1 if the pair was ever seen (EdgeBank∞)", heuristic=True),
-    "edgebank-tw": Entry(EdgeBankWindow, "1 if the pair was seen in the last 15 % of time", heuristic=True),
-    "poptrack": Entry(PopTrack, "recently popular destinations", heuristic=True),
-    "global-recency": Entry(GlobalRecency, "destinations, latest first", heuristic=True),
-    "local-global": Entry(
+    "edgebank": ModelEntry(EdgeBank, "1 if the pair was ever seen (EdgeBank∞)", heuristic=True),
+    "edgebank-tw": ModelEntry(
+        EdgeBankWindow, "1 if the pair was seen in the last 15 % of time", heuristic=True
+    ),
+    "poptrack": ModelEntry(PopTrack, "recently popular destinations", heuristic=True),
+    "global-recency": ModelEntry(GlobalRecency, "destinations, latest first", heuristic=True),
+    "local-global": ModelEntry(
         LocalGlobalRecency, "the source's own destinations, latest first, then all", heuristic=True
     ),
     **{
-        name: Entry(partial(build_model, config=a.config), a.about, heuristic=False)
+        name: ModelEntry(partial(build_model, config=a.config), a.about, heuristic=False)
         for name, a in ARCHITECTURES.items()
     },
 }
 
 NODE_MODELS: dict[str, NodeEntry] = {
-    "persistent-forecast": Entry(
+    "persistent-forecast": ModelEntry(
         _forecast(PersistentForecast), "the node's last label again", heuristic=True
     ),
-    "moving-average": Entry(_forecast(MovingAverage), "a running mean of the node's labels", heuristic=True),
+    "moving-average": ModelEntry(
+        _forecast(MovingAverage), "a running mean of the node's labels", heuristic=True
+    ),
     **{
-        name: Entry(
+        name: ModelEntry(
             partial(build_node_model, config=entry.config),
             f"{entry.about}; a head on its embeddings",
             heuristic=False,
@@ -227,7 +231,9 @@ NODE_MODELS: dict[str, NodeEntry] = {
 
 
 LABEL_MODELS: dict[str, NodeEntry] = {
-    "counts": Entry(CountsAndRecencies, "logistic regression on plain counts and recencies", heuristic=True),
+    "counts": ModelEntry(
+        CountsAndRecencies, "logistic regression on plain counts and recencies", heuristic=True
+    ),
 }
 
 
@@ -250,7 +256,7 @@ def create_label_model(name: str, train: EventStream) -> NodeModel:
     return _create("label model", name, LABEL_MODELS, train)
 
 
-def _create(what: str, name: str, among: Mapping[str, Entry[M]], train: EventStream) -> M:
+def _create(what: str, name: str, among: Mapping[str, ModelEntry[M]], train: EventStream) -> M:
     if name not in among:
         raise unknown_name(what, name, among)
     model = among[name].build(train)

@@ -7,11 +7,13 @@ A setting is a field of a dataclass, written by `setting`. The options of the co
 from __future__ import annotations
 
 import math
-from dataclasses import field, fields
+import warnings
+from dataclasses import field, fields, replace
 from typing import Any, Literal, get_args
 
 from keat.attention.layer import Modulate
-from keat.errors import InputError
+from keat.errors import InputError, Notice
+from keat.events import EventStream
 from keat.events.units import TICK, UNITS
 from keat.kernels import KERNELS
 from keat.time_encoding import TIME_ENCODERS
@@ -114,3 +116,20 @@ def check_divides(heads: int, dim: int, what: str) -> None:
 def check_seed(seed: int) -> None:
     if not 0 <= seed < SEEDS:
         raise InputError(f"seed must be at least 0 and below 2⁶³, not {seed}.")
+
+
+def with_node_features(model: str, config: Any, stream: EventStream) -> Any:
+    """The configuration of ``model`` for a stream whose nodes have features, as wide as they are."""
+    width = 0 if stream.node_features is None else stream.node_features.shape[1]
+    if not hasattr(config, "node_dim"):
+        warnings.warn(
+            f"{model} makes no use of features of nodes; TGAT, GraphMixer and DyGFormer do.",
+            Notice,
+            stacklevel=2,
+        )
+        return config
+    if config.node_dim not in (0, width):
+        raise InputError(
+            f"node_dim is {config.node_dim}, but nodes of {stream.name} have {width} features; leave it out."
+        )
+    return replace(config, node_dim=width)

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.attention.all_times import TimedAttention
 from keat.attention.layer import KernelizedAttention, LastEvents, modulated
+from keat.attention.query_times import TimedAttention
 from keat.clock import PLAIN, Clock
 from keat.errors import InputError
 from keat.kernels import create_kernel

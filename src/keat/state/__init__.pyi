@@ -14,8 +14,8 @@ from keat.state.history import EventHistory as EventHistory
 from keat.state.node_features import NodeFeatures as NodeFeatures
 
 # The last events of some nodes, as either is read.
-from keat.state.past import PastEvents as PastEvents
-from keat.state.past import PastSlots as PastSlots
+from keat.state.past_events import PastEvents as PastEvents
+from keat.state.past_events import PastSlots as PastSlots
 
 # Of heuristics and heads: counts, tables of pairs, a number for every node.
 from keat.state.event_counts import EventCounts as EventCounts

@@ -17,7 +17,7 @@ from keat.events import EventStream
 from keat.ops import Integers, compiled
 from keat.state.checking import Expected, check_feature_dim, check_in_order, check_state, whole
 from keat.state.node_features import NodeFeatures
-from keat.state.past import PastSlots
+from keat.state.past_events import PastSlots
 from keat.state.tensors import as_tensor
 
 NONE = -1

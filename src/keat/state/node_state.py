@@ -19,7 +19,7 @@ from keat.ops import Numbering
 from keat.state.checking import check_feature_dim, check_state
 from keat.state.event_log import EventLog
 from keat.state.memory import NodeMemory, Update
-from keat.state.past import PastEvents, PastSlots
+from keat.state.past_events import PastEvents, PastSlots
 from keat.state.recent_events import RecentEvents
 from keat.state.tensors import as_tensor
 
