@@ -89,7 +89,7 @@ def passes(queries: Queries) -> list[tuple[npt.NDArray[np.int64], ...]]:
 
 def sampling(sides: Sides, turns: int) -> Seconds:
     """Neighbours, padding and co-occurrence of a training batch."""
-    config, history = sides.keat.config, sides.keat.history
+    config, history = sides.keat.config, sides.keat.state
 
     def keat(queries: Queries) -> None:
         mine = sample(history, queries.src, queries.t, config.length, 1)
@@ -183,8 +183,8 @@ def tokens(sides: Sides, queries: list[Queries]) -> dict[str, int]:
     for one in queries:
         nodes = np.broadcast_to(one.candidates, one.shape)
         length = sides.keat.config.length
-        left = sample(sides.keat.history, one.src, one.t, length, 1).patches
-        right = sample(sides.keat.history, nodes.ravel(), one.t.repeat(one.shape[1]), length, 1).patches
+        left = sample(sides.keat.state, one.src, one.t, length, 1).patches
+        right = sample(sides.keat.state, nodes.ravel(), one.t.repeat(one.shape[1]), length, 1).patches
         real += int(left.sum()) * one.shape[1] + int(right.sum())
         columns = right.reshape(one.shape) if len(one.src) > 1 else right[:, None]
         padded += sum(len(column) * int(left.max() + column.max()) for column in columns.T)

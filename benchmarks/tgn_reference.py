@@ -15,7 +15,7 @@ from torch_geometric.nn import TransformerConv
 from torch_geometric.nn.models.tgn import IdentityMessage, LastAggregator, LastNeighborLoader, TGNMemory
 
 from keat.events import EventStream
-from keat.models.predictor import LinkPredictor
+from keat.models.decoders import LinkPredictor
 from keat.models.tgn import TGN
 
 DIM, NEIGHBORS, HEADS, DROPOUT = 100, 10, 2, 0.1

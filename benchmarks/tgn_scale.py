@@ -80,9 +80,8 @@ def growth(sizes: Sequence[int], same_people: bool, threads: int) -> list[dict[s
 def _nodes_read(model: TGN, block: EventStream, negative: npt.NDArray[np.int32]) -> int:
     """Distinct nodes whose memory a training step needs: ends, negatives, and neighbours of both."""
     seeds = torch.from_numpy(np.unique(np.concatenate((block.src, block.dst, negative))).astype(np.int64))
-    events = model.recent.of(seeds)
-    others = model.log.other_end(events.clamp(min=0), seeds[:, None])[events >= 0]
-    return len(torch.unique(torch.cat((seeds, others))))
+    past = model.state.slots(seeds)
+    return len(torch.unique(torch.cat((seeds, past.other[past.mask]))))
 
 
 def peak_of_training(side: str, stream_of: Callable[[], EventStream], threads: int, count: int) -> float:

@@ -33,7 +33,7 @@ class Trainer:
     def __init__(self, stream: EventStream, config: TGNConfig) -> None:
         self.model = build_model(stream, config).train()
         self.model.reset()
-        self.model.log.reserve(len(stream))
+        self.model.reserve(len(stream))
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=1e-4, fused=True)
 
     def step(self, block: EventStream, negative: npt.NDArray[np.int32]) -> float:
@@ -127,7 +127,7 @@ def gflop(stream: EventStream, skipped: int) -> float:
         trainer.step(*batch)
     model, (block, negative) = trainer.model, last
     nodes = torch.from_numpy(np.unique(np.concatenate((block.src, block.dst, negative))).astype(np.int64))
-    past = int((model.recent.of(nodes) >= 0).sum())
+    past = int(model.state.slots(nodes).mask.sum())
     width, heads, dim = model.attention.lin_edge.in_features, model.config.heads, model.config.dim
     # Of each event: a dot product and a sum, forward and back; gradients of x and φ as key and as value.
     compiled = past * heads * 2 * (4 * (dim + width) + 2 * (dim + dim))

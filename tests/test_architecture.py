@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from graphlib import TopologicalSorter
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,12 +19,13 @@ MATHS = {"bandwidth", "clock", "kernels", "time_encoding", "attention"}  # opera
 DATA = {"errors", "disk", "events", "datasets", "bandwidth"}
 BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "errors": set(),
+    "lazy": set(),
     "disk": {"errors"},
-    "ops": set(),  # torch, numpy and numba only
+    "ops": {"lazy"},  # else torch, numpy and numba only
     **{part: MATHS | {"errors", "ops"} for part in MATHS},
     "events": {"errors", "disk", "clock"},
     "datasets": {"errors", "disk", "events", "bandwidth", "clock"},
-    "state": {"errors", "events", "ops"} | MATHS,
+    "state": {"errors", "events", "clock", "lazy", "ops"},
     "cooccurrence": {"errors", "events", "state", "ops"} | MATHS,
     "models": {"errors", "events", "state", "cooccurrence", "ops"} | MATHS,
     "tasks": DATA | {"state", "models"} | MATHS,
@@ -42,6 +44,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     | MATHS,
 }
 UPWARDS = {"explain/explained.py": {"report"}}  # in a notebook, an explanation shows itself as its page
+DOORS = ("ops", "state")  # packages whose files nobody else imports
 TOP = {"cli", "__init__", "__main__"}  # may import anything
 
 
@@ -49,8 +52,8 @@ def part_of(path: Path) -> str:
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_parts(path: Path) -> set[str]:
-    """Parts of keat that a file imports, also inside functions and for type checking only."""
+def imported_modules(path: Path) -> set[str]:
+    """Modules and names of keat that a file imports, also inside functions and for type checking only."""
     modules: list[str] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -61,7 +64,23 @@ def imported_parts(path: Path) -> set[str]:
                 modules += [f"keat.{alias.name}" for alias in node.names]
             else:
                 modules.append(node.module or "")
-    return {module.split(".")[1] for module in modules if module.startswith("keat.")}
+    return {module for module in modules if module.startswith("keat.")}
+
+
+def imported_parts(path: Path) -> set[str]:
+    return {module.split(".")[1] for module in imported_modules(path)}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_what_is_behind_a_door_is_asked_for_at_the_door(door: str) -> None:
+    """Outside of the package no file inside it is imported, and no name at the door is that of a file."""
+    package = import_module(f"keat.{door}")
+    for file in FILES:
+        inside = {module for module in imported_modules(file) if module.startswith(f"keat.{door}.")}
+        assert part_of(file) == door or not inside, f"{name_of(file)} imports {', '.join(sorted(inside))}"
+    assert not {file.stem for file in (PACKAGE / door).glob("*.py")} & set(package.__all__)
+    for name in package.__all__:
+        assert getattr(package, name) is not None
 
 
 def test_models_and_the_rest_do_not_choose_between_compiled_and_plain() -> None:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from keat.attention import KernelizedAttention, Modulate, NeighborFeatures
-from keat.attention.mixing import mix
 from keat.errors import KeatError, UnknownNameError
+from keat.ops import mix_slots
 from keat.time_encoding import Cosine
 
 N, K, M, E, D, T, R, OUT, HEADS = 14, 6, 40, 50, 8, 5, 4, 12, 3
@@ -170,7 +170,7 @@ def test_dropout_falls_on_alpha_and_keeps_its_gradient() -> None:
     keep = torch.nn.functional.dropout(torch.ones(N, HEADS, K, dtype=torch.float64), 0.4)
     leaves = with_gradients(seeds, near)
     probe = attention.probe(seeds)
-    mixed = mix(probe, near, near.psi, near.psi, keep)
+    mixed = mix_slots(probe, near, near.psi, near.psi, keep)
 
     psi = kernel_weights(near).transpose(1, 2)
     present = near.mask.unsqueeze(1)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.errors import UnknownNameError
-from keat.ops.phase import phase
+from keat.ops import angle
 from keat.time_encoding import (
     TIME_ENCODERS,
     Cosine,
@@ -116,7 +116,7 @@ def test_gradients_of_the_phase() -> None:
     age = torch.randint(0, 50, (6, 2))
     frequency = torch.rand(5, dtype=torch.float64, requires_grad=True)
     offset = torch.rand(5, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda w, b: phase(age, w, b).cos(), (frequency, offset))
+    assert torch.autograd.gradcheck(lambda w, b: angle(age, w, b).cos(), (frequency, offset))
 
 
 def test_gradient_for_long_ages_follows_the_analytic_one() -> None:

@@ -9,26 +9,14 @@ print(run.rank("C-037", top=3))                    # a table
 
 from __future__ import annotations
 
-import re
-from importlib import import_module
-from pathlib import Path
-from typing import Any
+from keat.lazy import listed_names, loader
 
 __version__ = "0.1.0"
 
-# Names are listed once, in the stub that type checkers read, and loaded when first used, so that `import
-# keat` and `keat --help` do not wait for torch.
-_STUB = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8")
-_HOME = {
-    name: module for module, name in re.findall(r"^from ([\w.]+) import \w+ as (\w+)", _STUB, re.MULTILINE)
-}
+# Loaded when first used, so that `import keat` and `keat --help` do not wait for torch.
+_HOME = listed_names(__file__)
 __all__ = sorted(_HOME)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'keat' has no attribute '{name}'")
-    return getattr(import_module(_HOME[name]), name)
+__getattr__ = loader(__name__, _HOME)
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
 """Time encodings φ: the age of an event → a vector.
 
-Ages come in the stream's own unit, int64 (or float). Periodic encodings take their phase wΔ + b from
-`keat.ops.phase`, which is exact however long the age, or, with ``precision="legacy"``, as in the references.
+Ages come in the stream's own unit, int64 (or float). Periodic encodings take the angle wΔ + b from
+`keat.ops`, which is exact however long the age, or, with ``precision="legacy"``, as in the references.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from keat.errors import unknown_name
-from keat.ops.phase import Precision, cosine, cosine_and_sine, phase
+from keat.ops import Precision, angle, cosine, cosine_and_sine
 
 
 def geometric_frequencies(dim: int) -> Tensor:
@@ -71,7 +71,7 @@ class Cosine(TimeEncoder):
 
     def forward(self, age: Tensor) -> Tensor:
         if self.precision == "legacy":
-            return phase(age, self.frequency, self.offset, self.precision).cos()
+            return angle(age, self.frequency, self.offset, self.precision).cos()
         return cosine(age, self.frequency, self.offset)
 
     def quadrature(self, age: Tensor) -> tuple[Tensor, Tensor]:
@@ -101,10 +101,10 @@ class _Fourier(nn.Module):
         self.constant = nn.Parameter(torch.zeros(dim))
 
     def forward(self, age: Tensor) -> Tensor:
-        y = phase(age, self.frequency, self.offset, self.precision)  # (..., dim)
+        y = angle(age, self.frequency, self.offset, self.precision)  # (..., dim)
         harmonic = torch.arange(1, self.order + 1, device=y.device, dtype=y.dtype)
-        angle = (y.unsqueeze(-1) * harmonic).flatten(-2)  # (..., dim·order)
-        waves = torch.cat([angle.cos(), angle.sin()], dim=-1)
+        turned = (y.unsqueeze(-1) * harmonic).flatten(-2)  # (..., dim·order)
+        waves = torch.cat([turned.cos(), turned.sin()], dim=-1)
         return F.linear(waves, self.coefficient, self.constant)
 
 

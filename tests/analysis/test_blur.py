@@ -72,8 +72,7 @@ def test_two_events_by_hand() -> None:
 def test_nodes_without_a_past_are_left_out() -> None:
     model = untrained(small())
     new = torch.tensor([payments().stream.num_nodes + 5])
-    model.recent.grow(int(new) + 1)
-    model.memory.grow(int(new) + 1)
+    model.state.make_room_for(new.numpy())
     with pytest.raises(InputError, match="two past events"):
         blur_meter(model, new, TIMES[:1])
     assert blur_meter(model, torch.cat((NODES, new)), TIMES[:1].expand(41)) == blur_meter(model, NODES, TIMES)

@@ -38,17 +38,17 @@ def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_neighbours_are_events_evaluated_with_times_of_training(data: Dataset, folder: Path) -> None:
     model = open_model(folder, read_run_file(folder))
     assert isinstance(model, TGN)
-    before = model.memory.memory.clone()
+    before = model.state.memory.clone()
     released = AsReleased(model, data.train)
-    assert (model.recent.ring == -1).all()
-    assert (model.memory.last_update == 0).all()
-    assert not torch.equal(model.memory.memory, before)
+    assert (model.state._recent.ring == -1).all()
+    assert (model.state.last_update == 0).all()
+    assert not torch.equal(model.state.memory, before)
     released.observe(data.val[:50])
     released.observe(data.val[50:80])
-    assert model.log.t[:80].tolist() == data.train.t[:80].tolist()
-    assert model.log.src[:80].tolist() == data.val.src[:80].tolist()
+    assert model.state._log.t[:80].tolist() == data.train.t[:80].tolist()
+    assert model.state._log.src[:80].tolist() == data.val.src[:80].tolist()
     nodes = torch.from_numpy(data.val.src[:80]).long()
-    assert (model.memory.last_update[nodes] >= data.val.t[0]).all()  # memory knows the true times
+    assert (model.state.last_update[nodes] >= data.val.t[0]).all()  # memory knows the true times
     known = torch.from_numpy(np.unique(data.val.src[:80])).long()
     _, attention = attend(model, past_of(model, known, torch.full_like(known, int(data.val.t[80]))))
     assert attention.psi.max() < 1e-3  # ages are nearly the length of the data

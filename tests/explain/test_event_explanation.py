@@ -168,7 +168,7 @@ def test_past_events_are_taken_out_of_the_attention(model: str) -> None:
     assert isinstance(encoder, TGN)
     assert x.past
     assert [abs(one.effect) for one in x.past] == sorted((abs(one.effect) for one in x.past), reverse=True)
-    ring = encoder.recent.ring.clone()
+    ring = encoder.state._recent.ring.clone()
     for one in x.past:
         assert one.row is not None
         assert {one.end, one.other} == set(pairs[one.row])
@@ -177,13 +177,13 @@ def test_past_events_are_taken_out_of_the_attention(model: str) -> None:
             int(event)
             for event in ring[queries.node[0]].tolist() + ring[queries.other[0]].tolist()
             if event >= 0
-            and int(encoder.log.t[event]) == happened
-            and {who.ids.label(int(end[event])) for end in (encoder.log.src, encoder.log.dst)}
+            and int(encoder.state._log.t[event]) == happened
+            and {who.ids.label(int(end[event])) for end in (encoder.state._log.src, encoder.state._log.dst)}
             == {one.end, one.other}
         )
-        encoder.recent.ring = torch.where(ring == number, -1, ring)
+        encoder.state._recent.ring = torch.where(ring == number, -1, ring)
         assert one.score == pytest.approx(float(who.model.score(queries)), abs=1e-5)
-    encoder.recent.ring = ring
+    encoder.state._recent.ring = ring
     assert x.past[0].effect == pytest.approx(x.score - x.past[0].score)
 
 

@@ -134,7 +134,7 @@ def test_an_older_event_by_another_road() -> None:
     src, dst, t = 3, int(payments().test.dst[0]), int(payments().test.t[0])
     x = explain_pair(model, src, dst, t, older=DAYS)
     n, event = x.ends[0].neighbors[2], int(x.ends[0].past.hood.event[0, 2])
-    model.log.t[event] -= DAYS
+    model.state._log.t[event] -= DAYS
     query = Queries(np.array([src], np.int32), np.array([t]), np.array([[dst]], np.int32))
     assert float(model.score(query)) == pytest.approx(n.score_if_older, abs=1e-5)
 

@@ -82,7 +82,7 @@ def test_counts_survive_a_checkpoint(cut: int, random_stream: MakeStream) -> Non
     whole, first, second = EventCounts(), EventCounts(), EventCounts()
     whole.observe(stream)
     first.observe(stream[:cut])
-    second.load_state(first.state())
+    second.load(first.save())
     second.observe(stream[cut:])
     src, dst = (ends.astype(np.int32) for ends in np.divmod(np.arange(400), 20))
     one, other = (counts.describe(src, dst, np.full(400, 200)) for counts in (whole, second))

@@ -40,9 +40,9 @@ def in_slots(model: TGN, nodes: Tensor, t: Tensor | None) -> Tensor:
     index, event = torch.zeros(2, len(nodes), slots, dtype=torch.int64)
     index[mask], event[mask] = past.row, past.event
     now = past.last_update[index] if t is None else t[:, None]
-    age = torch.where(mask, now - model.log.t[event], 0)
+    age = torch.where(mask, now - model.state._log.t[event], 0)
     near = NeighborFeatures(
-        past.x, index, model.time_encoder(age), mask, model.kernel(age), model.log.features, event
+        past.x, index, model.time_encoder(age), mask, model.kernel(age), model.state._log.features, event
     )
     z: Tensor = model.attention(past.seeds, near)
     return z

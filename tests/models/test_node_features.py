@@ -9,8 +9,8 @@ import pytest
 
 from conftest import MakeStream
 from keat.errors import InputError, Notice
-from keat.models.node_features import with_node_features
 from keat.models.registry import ARCHITECTURES
+from keat.models.settings import with_node_features
 from keat.runs.spec import configuration
 
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from keat.errors import KeatError
 from keat.events import EventStream
 from keat.models.contract import Queries
-from keat.models.merge import MergeLayer
+from keat.models.decoders import MergeLayer
 from keat.models.temporal_attention import TemporalAttention
 from keat.models.tgat import TGAT, TGATConfig
 from keat.ops import compiling

@@ -152,8 +152,8 @@ def test_attention_reaches_the_seeds() -> None:
     everyone = torch.arange(NODES)
     with torch.no_grad():
         before = model.embed(everyone)
-        last = model.log.length - 1
-        model.log.features[last] += 5.0
+        last = model.state._log.length - 1
+        model.state._log.features[last] += 5.0
         changed = (model.embed(everyone) - before).abs().amax(dim=1) > 0
     assert set(torch.nonzero(changed)[:, 0].tolist()) == {int(stream.src[-1]), int(stream.dst[-1])}
 
@@ -167,9 +167,9 @@ def test_training_reuses_what_the_scores_computed() -> None:
             scored.score(Queries(part.src, part.t, np.stack((part.dst, part.dst[::-1]), axis=1)))
         for model in (scored, silent):
             model.observe(part)
-    torch.testing.assert_close(scored.memory.memory, silent.memory.memory)
-    assert torch.equal(scored.memory.last_update, silent.memory.last_update)
-    assert torch.equal(scored.memory.pending, silent.memory.pending)
+    torch.testing.assert_close(scored.state.memory, silent.state.memory)
+    assert torch.equal(scored.state.last_update, silent.state.last_update)
+    assert torch.equal(scored.state._memory.pending, silent.state._memory.pending)
 
 
 def test_every_parameter_learns() -> None:

@@ -147,7 +147,7 @@ def test_tgn_is_trained_as_it_is_alone() -> None:
     alone.eval()
     beside.eval()
     assert isinstance(beside.encoder, TGN)
-    assert torch.equal(alone.memory.memory, beside.encoder.memory.memory)
+    assert torch.equal(alone.state.memory, beside.encoder.state.memory)
     assert all(
         torch.equal(one, alone.state_dict()[name]) for name, one in beside.encoder.state_dict().items()
     )

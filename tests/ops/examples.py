@@ -14,9 +14,9 @@ from keat.ops import (
     all_times,
     dropping,
     edge_mixing,
-    feed_forward,
     gru,
     messages,
+    mlp,
     phase,
     scoring,
     sequence_counts,
@@ -257,7 +257,7 @@ def of_feed_forward(share: float) -> Callable[[Sizes, Draw], Example]:
     def make(size: Sizes, draw: Draw) -> Example:
         x = draw(size.rows, size.dim, leaf=True)
         first, second = nn.Linear(size.dim, 4 * size.dim).to(x), nn.Linear(4 * size.dim, size.dim).to(x)
-        ways = (feed_forward.feed_forward, feed_forward.feed_forward_plainly)
+        ways = (mlp.feed_forward, mlp.feed_forward_plainly)
         example = called(*ways, x, first, second, share)
         return Example(example.fast, example.plain, [x, *first.parameters(), *second.parameters()])
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from keat.events import EventStream
 from keat.models.contract import Queries
 from keat.models.registry import ARCHITECTURES, build_model
-from keat.ops import compiling, feed_forward, messages, team
+from keat.ops import compiling, messages, mlp, team
 
 SIZES = {
     "usual": Sizes(rows=12, slots=5, heads=2, dim=8, time=6, message=4, queries=9),
@@ -32,7 +32,7 @@ TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-11}
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """With several threads, however little work there is; and blocks of rows that are not whole."""
     monkeypatch.setattr(team, "WORTHWHILE", 1)
-    monkeypatch.setattr(feed_forward, "ROWS", 4)
+    monkeypatch.setattr(mlp, "ROWS", 4)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param

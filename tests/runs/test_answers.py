@@ -19,7 +19,7 @@ from small_runs import FIT, small_run
 import keat
 from keat.datasets.payments import simulate_payments
 from keat.errors import InputError, KeatError, Notice
-from keat.models.contract import LearnedLinkModel, NodeQueries, Queries
+from keat.models.contract import EmbedsNodes, LearnedLinkModel, NodeQueries, Queries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.runs import Run
 
@@ -111,6 +111,7 @@ def test_embeddings_are_of_every_node_and_of_its_time(links: Run, labels: Run) -
         assert found["node"].to_pylist() == [str(run.names.label(node)) for node in range(len(run.names))]
         later = run.embeddings(at=run.last_time + 10**6)
         encoder = run.model.encoder if isinstance(run.model, NodeHead) else run.model
+        assert isinstance(encoder, EmbedsNodes)
         nodes = torch.arange(len(run.names))
         with torch.no_grad():
             expected = encoder.embeddings(nodes, torch.full_like(nodes, run.last_time + 10**6))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from keat.errors import InputError
 from keat.events import EventStream
-from keat.state.history import EventHistory
+from keat.state import EventHistory
 
 NODES = 7
 
@@ -43,7 +43,7 @@ def test_before_is_a_search_through_all_events(seed: int, block: int, k: int) ->
     events = stream(seed)
     history = EventHistory(2, 3, capacity=1)  # both nodes and events must make room
     for part in events.blocks(block):
-        history.append(part)
+        history.observe(part)
     nodes = np.arange(NODES).repeat(27)
     t = np.tile(10**9 + np.arange(27), NODES)
     found = history.before(nodes, t, k)
@@ -55,7 +55,7 @@ def test_before_is_a_search_through_all_events(seed: int, block: int, k: int) ->
 def test_the_second_hop_is_before_of_the_other_end_at_that_time(seed: int) -> None:
     events = stream(seed)
     history = EventHistory(NODES, 3)
-    history.append(events)
+    history.observe(events)
     entries = np.arange(2 * len(events))
     expected = history.before(history.other_end(entries), history.time_of(entries), 5)
     assert np.array_equal(history.before_entries(entries, 5), expected)
@@ -66,20 +66,25 @@ def test_the_second_hop_is_before_of_the_other_end_at_that_time(seed: int) -> No
 def test_columns_by_entry() -> None:
     events = stream(0)
     history = EventHistory(NODES, 3)
-    history.append(events)
+    history.observe(events)
     entries = np.arange(2 * len(events))
     event = history.event_of(entries)
     assert np.array_equal(history.other_end(entries), np.stack((events.dst, events.src), axis=1).ravel())
     assert np.array_equal(history.time_of(entries), events.t[event])
-    assert torch.equal(history.features[event], torch.from_numpy(events.features.copy())[event])
+    assert torch.equal(history.messages[event], torch.from_numpy(events.features.copy())[event])
     assert history.event_of(np.array([-1])) == -1
+    slots = history.slots(np.array([[-1, 5, 4]]))
+    assert slots.mask.tolist() == [[False, True, True]]
+    assert slots.event[0, 1:].tolist() == [2, 2]
+    assert slots.other[0, 1:].tolist() == [int(events.src[2]), int(events.dst[2])]
+    assert slots.happened[0, 1:].tolist() == [int(events.t[2])] * 2
 
 
 def test_nodes_without_events_or_never_heard_of_have_none() -> None:
     history = EventHistory(0, 3)
     late = np.array([2 * 10**9] * 2)
     assert (history.before(np.array([0, 99]), late, 4) == -1).all()
-    history.append(stream(1))
+    history.observe(stream(1))
     found = history.before(np.array([99, 0]), late, 4)
     assert (found[0] == -1).all()
     assert (found[1] >= 0).all()
@@ -91,20 +96,19 @@ def test_nodes_without_events_or_never_heard_of_have_none() -> None:
 def test_state_brings_everything_back_and_can_be_continued() -> None:
     events = stream(2)
     whole, first = EventHistory(NODES, 3), EventHistory(NODES, 3)
-    whole.append(events)
-    first.append(events[:50])
+    whole.observe(events)
+    first.observe(events[:50])
     again = EventHistory(NODES, 3)
-    again.append(stream(5))  # forgotten on load
-    again.load_state(first.state())
-    again.append(events[50:])
+    again.observe(stream(5))  # forgotten on load
+    again.load(first.save())
+    again.observe(events[50:])
     assert len(again) == len(whole)
-    assert np.array_equal(again.head, whole.head)
-    for name, column in whole.state().items():
-        assert torch.equal(again.state()[name], column)
+    for name, column in whole.save().items():
+        assert torch.equal(again.save()[name], column)
     nodes, t = np.arange(NODES), np.full(NODES, 10**9 + 20)
     assert np.array_equal(again.before(nodes, t, 9), whole.before(nodes, t, 9))
 
 
 def test_other_features_are_refused() -> None:
     with pytest.raises(InputError, match="3 features an event, but the model was made for 4"):
-        EventHistory(NODES, 4).append(stream(0))
+        EventHistory(NODES, 4).observe(stream(0))

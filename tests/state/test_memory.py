@@ -10,6 +10,7 @@ from torch_geometric.nn.models.tgn import IdentityMessage, LastAggregator, LastN
 
 from conftest import FindFile, MakeStream
 from keat.events import EventStream, read_events
+from keat.models.tgn_memory import MemoryUpdate
 from keat.state.event_log import EventLog
 from keat.state.memory import NodeMemory
 from keat.state.recent_events import RecentEvents
@@ -47,9 +48,9 @@ def twins(num_nodes: int) -> tuple[NodeMemory, TGNMemory]:
     theirs = TGNMemory(num_nodes, FEATURES, DIM, 7, IdentityMessage(FEATURES, DIM, 7), LastAggregator())
     encoder = Cosine(7, precision="legacy")
     encoder.lin.load_state_dict(theirs.time_enc.lin.state_dict())
-    ours = NodeMemory(num_nodes, FEATURES, DIM, encoder)
-    ours.gru.load_state_dict(theirs.gru.state_dict())
-    return ours, theirs
+    update = MemoryUpdate(FEATURES, DIM, encoder)
+    update.gru.load_state_dict(theirs.gru.state_dict())
+    return NodeMemory(num_nodes, update), theirs
 
 
 def observe(ours: NodeMemory, log: EventLog, block: EventStream) -> None:
@@ -62,7 +63,7 @@ def observe(ours: NodeMemory, log: EventLog, block: EventStream) -> None:
     ours.observe(nodes, last, log)
 
 
-def update(theirs: TGNMemory, block: EventStream) -> None:
+def advance(theirs: TGNMemory, block: EventStream) -> None:
     columns = (
         torch.as_tensor(c.copy()) for c in (block.src.astype(np.int64), block.dst.astype(np.int64), block.t)
     )
@@ -80,14 +81,14 @@ def check_stream(stream: EventStream, trained: int) -> None:
             torch.testing.assert_close(mine, other)
             assert torch.equal(mine_t, other_t)
         observe(ours, log, block)
-        update(theirs, block)
+        advance(theirs, block)
     ours.flush(log)
     ours.eval()
     theirs.eval()
     torch.testing.assert_close(ours.read(everyone, log)[0], theirs(everyone)[0])
     for block in stream[trained:].blocks(BATCH):
         observe(ours, log, block)
-        update(theirs, block)
+        advance(theirs, block)
         torch.testing.assert_close(ours.read(everyone, log)[0], theirs(everyone)[0])
         assert torch.equal(ours.read(everyone, log)[1], theirs(everyone)[1])
 
@@ -115,14 +116,15 @@ def test_gradients_equal_pygs() -> None:
     ours, theirs = twins(20)
     log = EventLog(FEATURES)
     observe(ours, log, stream[:30])
-    update(theirs, stream[:30])
+    advance(theirs, stream[:30])
     observe(ours, log, stream[30:])
-    update(theirs, stream[30:])
+    advance(theirs, stream[30:])
     everyone = torch.arange(20)
     weight = torch.randn(20, DIM)
-    encoder = ours.time_encoder.get_submodule("lin")
+    assert isinstance(ours.update, MemoryUpdate)
+    encoder = ours.update.time_encoder.get_submodule("lin")
     mine = torch.autograd.grad(
-        (ours.read(everyone, log)[0] * weight).sum(), [*ours.gru.parameters(), *encoder.parameters()]
+        (ours.read(everyone, log)[0] * weight).sum(), [*ours.update.gru.parameters(), *encoder.parameters()]
     )
     other = torch.autograd.grad(
         (theirs(everyone)[0] * weight).sum(), [*theirs.gru.parameters(), *theirs.time_enc.lin.parameters()]
@@ -138,7 +140,7 @@ def test_pyg_gives_nodes_without_events_a_strangers_message() -> None:
     ours, theirs = twins(9)
     log = EventLog(FEATURES)
     observe(ours, log, stream)
-    update(theirs, stream)
+    advance(theirs, stream)
     with torch.no_grad():
         for module in (ours, theirs):
             read = (lambda n: ours.read(n, log)[0]) if module is ours else (lambda n: theirs(n)[0])
@@ -195,7 +197,7 @@ def test_memory_grows_with_the_row_of_a_node_never_seen() -> None:
     ours.flush(log)
     ours.eval()
     ours.grow(6)
-    torch.testing.assert_close(ours.memory, ours.never_seen().expand(6, -1))
+    torch.testing.assert_close(ours.memory, ours.update.never_seen().expand(6, -1))
 
 
 def test_the_log_grows_and_round_trips(random_stream: MakeStream) -> None:

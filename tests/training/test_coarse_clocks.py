@@ -123,6 +123,6 @@ def test_memory_of_events_that_were_not_asked_about_last(data: Dataset) -> None:
         if asked is not None:
             model.score(Queries(asked.src, asked.t, asked.dst[:, None]))
         model.observe(later[:40])
-        memories.append((model.memory.memory.clone(), model.memory.last_update.clone()))
+        memories.append((model.state.memory.clone(), model.state.last_update.clone()))
     torch.testing.assert_close(memories[0][0], memories[1][0])
     assert torch.equal(memories[0][1], memories[1][1])

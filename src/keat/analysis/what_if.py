@@ -15,9 +15,8 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from keat.attention import Attention, NeighborFeatures
+from keat.attention import Attention, LastEvents, NeighborFeatures
 from keat.models.tgn import TGN
-from keat.state.node_state import PastSlots
 
 Grid = npt.NDArray[np.float64]
 
@@ -28,7 +27,8 @@ class Past:
     the one given to the time encoding φ, which in the model are the same."""
 
     node: Tensor  # (n, K) at the other end of each event
-    hood: PastSlots  # with the memory of these nodes as it is now: later events do not change it
+    seeds: Tensor  # (n, d) memory of the nodes
+    hood: LastEvents  # with the memory of these nodes as it is now: later events do not change it
     psi_age: Tensor  # (n, K) int64, in the unit of the stream's times
     phi_age: Tensor  # (n, K)
 
@@ -49,14 +49,15 @@ class Past:
 
     def repeated(self, times: int) -> Past:
         """Every row ``times`` times, one after the other."""
-        parts = {
+        hood = {
             name: getattr(self.hood, name).repeat_interleave(times, dim=0)
-            for name in ("seeds", "index", "mask", "event", "happened")
+            for name in ("row", "mask", "event", "age")
         }
-        node, psi_age, phi_age = (
-            own.repeat_interleave(times, dim=0) for own in (self.node, self.psi_age, self.phi_age)
-        )
-        return Past(node, replace(self.hood, **parts), psi_age, phi_age)
+        own = {
+            name: getattr(self, name).repeat_interleave(times, dim=0)
+            for name in ("node", "seeds", "psi_age", "phi_age")
+        }
+        return Past(**own, hood=replace(self.hood, **hood))
 
 
 def past_of(model: TGN, nodes: Tensor, t: Tensor) -> Past:
@@ -64,20 +65,13 @@ def past_of(model: TGN, nodes: Tensor, t: Tensor) -> Past:
 
     The age is t - event where Δ is measured from the query, else the neighbour's last update - event.
     """
-    events = model.recent.of(nodes)
-    order = torch.argsort(events, dim=1, descending=True, stable=True)  # an absent one has number -1
-    events = events.gather(1, order)
-    mask = events >= 0
-    events = events.clamp(min=0)
-    own = nodes[:, None]
-    others = torch.where(mask, model.log.other_end(events, own), own)
-    happened = model.log.t[events]
-    memory = model.memory.memory
-    place = torch.arange(others.numel()).view_as(others)
-    hood = PastSlots(memory[nodes], memory[others.flatten()], place, mask, events, happened)
-    now = t[:, None] if model.config.delta == "query" else model.memory.last_update[others]
-    age = torch.where(mask, now - happened, 0)
-    return Past(others, hood, age, age)
+    state = model.state
+    slots = state.slots_newest_first(nodes)
+    now = t[:, None] if model.config.delta == "query" else state.last_update[slots.other]
+    age = torch.where(slots.mask, now - slots.happened, 0)
+    x, row = state.memory[slots.other.flatten()], torch.arange(slots.other.numel()).view_as(slots.other)
+    hood = LastEvents(x, row, slots.mask, slots.event, age, state.messages)
+    return Past(slots.other, state.memory[nodes], hood, age, age)
 
 
 @torch.no_grad()
@@ -90,14 +84,14 @@ def attend(model: TGN, past: Past, *, kernel: bool = True) -> tuple[Tensor, Atte
     psi = model.kernel(model.clock.ages(past.psi_age)) if kernel else None
     features = NeighborFeatures(
         x=hood.x,
-        index=hood.index,
+        index=hood.row,
         time=model.time_encoder(model.clock.ages(past.phi_age)),
         mask=hood.mask,
         psi=psi,
-        message=model.log.features,
+        message=hood.message,
         event=hood.event,
     )
-    return model.attention.explain(hood.seeds, features)
+    return model.attention.explain(past.seeds, features)
 
 
 @torch.no_grad()
@@ -180,15 +174,17 @@ def same_events(past: Past, other: Past) -> Tensor:
 def _clocks_back(model: TGN, events: Past, past: Past, shift: int) -> Tensor:
     """(K, K') how much earlier the last update of each neighbour in ``past`` would be, had an event of
     ``events`` happened ``shift`` earlier."""
-    log, last_update = model.log, model.memory.last_update
+    state = model.state
     back = torch.zeros(events.mask.shape[1], past.mask.shape[1], dtype=torch.int64)
     for k in torch.nonzero(events.mask[0])[:, 0].tolist():
-        event = events.hood.event[0, k]
-        for node in {int(log.src[event]), int(log.dst[event])}:
-            if log.t[event] < last_update[node]:
+        event = int(events.hood.event[0, k])
+        src, dst, happened = state.event(event)
+        for node in {src, dst}:
+            if happened < state.last_update[node]:
                 continue
-            known = model.recent.of(torch.tensor([node]))[0]
-            before = log.t[known[(known >= 0) & (known != event)]]  # the update before is among the last K
-            gap = int(last_update[node] - before.max()) if len(before) else shift
+            known = state.slots(torch.tensor([node]))
+            # The update before is among the last K events.
+            before = known.happened[known.mask & (known.event != event)]
+            gap = int(state.last_update[node] - before.max()) if len(before) else shift
             back[k, past.node[0] == node] = min(gap, shift)
     return back

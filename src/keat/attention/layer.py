@@ -19,8 +19,8 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from keat.attention.mixing import Mixed, NeighborFeatures, Probe, mix
 from keat.errors import KeatError, unknown_name
+from keat.ops import Mixed, NeighborFeatures, Probe, mix_slots
 
 Modulate = Literal["edge", "node", "both", "none"]
 Psi = TypeVar("Psi", Tensor, Tensor | None)
@@ -29,6 +29,22 @@ Psi = TypeVar("Psi", Tensor, Tensor | None)
 def modulated(modulate: Modulate, psi: Psi, one: Psi) -> tuple[Psi, Psi]:
     """What multiplies the node terms and what the edge terms: ψ or ``one``. KEAT is "edge"."""
     return psi if modulate in ("node", "both") else one, psi if modulate in ("edge", "both") else one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LastEvents:
+    """The last K events of n seeds, before anything is encoded."""
+
+    x: Tensor  # (M, d) features of the nodes at their other ends
+    row: Tensor  # (n, K) row of x
+    mask: Tensor  # (n, K) whether there is an event; where not, the other entries may be any index
+    event: Tensor  # (n, K) row of `message`
+    age: Tensor  # (n, K)
+    message: Tensor  # (E, R) event features
+
+    def __getitem__(self, seeds: slice) -> LastEvents:
+        row, mask, event, age = (part[seeds] for part in (self.row, self.mask, self.event, self.age))
+        return LastEvents(self.x, row, mask, event, age, self.message)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +150,7 @@ class KernelizedAttention(nn.Module):
         keep = F.dropout(
             near.time.new_ones(len(seeds), self.heads, near.mask.shape[1]), self.dropout, self.training
         )
-        mixed = mix(self.probe(seeds), near, psi_node, psi_edge, keep)
+        mixed = mix_slots(self.probe(seeds), near, psi_node, psi_edge, keep)
         return self.combine(seeds, mixed.node, mixed.mass, mixed.edge), mixed
 
     def _check_shapes(self, seeds: Tensor, near: NeighborFeatures) -> None:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from keat.cooccurrence.tables import EVENTS, IN, NONE, NOW, OUT, PAIRS, Tables
-from keat.state.checking import Expected, check_state, check_that, whole
+from keat.state import Expected, check_state, check_that, whole
 
 # The lowest value of a field and what it stays below; the others are any whole number, or finite.
 _RANGES: dict[str, tuple[int, int | str | None]] = {

@@ -22,8 +22,8 @@ from keat.cooccurrence.tables import (
     Tables,
     pair_key,
 )
-from keat.ops.compiling import compiled
-from keat.state.pair_table import slot_of
+from keat.ops import compiled
+from keat.state import slot_of
 
 STEP = 0.1  # a running share moves by this much of the way with each event, by more while there are few
 

@@ -20,7 +20,7 @@ from keat.cooccurrence.paths import most_reached
 from keat.cooccurrence.reading import Events, Questions, Scales, Scratch, read_in_turn
 from keat.cooccurrence.tables import IN, NONE, NOW, OUT, PAIRS, empty_tables, indexed, with_room
 from keat.cooccurrence.widths import geometric_widths
-from keat.state.checking import check_that
+from keat.state import check_that
 
 Ids = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]

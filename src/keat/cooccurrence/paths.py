@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 
 from keat.cooccurrence.tables import IN, NONE, OUT, Array, Tables
-from keat.ops.compiling import compiled
+from keat.ops import compiled
 
 TWO, TWO_PATHS, THREE, THREE_PATHS = 0, 1, 2, 3  # columns of `reached`
 

@@ -25,7 +25,7 @@ from keat.cooccurrence.tables import (
     Tables,
     row_of,
 )
-from keat.ops.compiling import compiled
+from keat.ops import compiled
 
 # Places among the single numbers of a pair, in the order of PAIR_SINGLE. What is left out comes after the
 # place of SINCE_MEETING: the weights in the last 2, 5 and 20 events.

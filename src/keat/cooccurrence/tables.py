@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keat.ops.compiling import compiled
-from keat.state.pair_table import slot_of
+from keat.ops import compiled
+from keat.state import slot_of
 
 Array = npt.NDArray[Any]
 Record = Any  # an element of a record array, as compiled loops see it

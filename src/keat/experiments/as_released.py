@@ -27,10 +27,9 @@ from keat.experiments.line import Line, Score
 from keat.experiments.work import Found, measure, refresh_of, task_of, trained_run
 from keat.models.contract import LinkModel, Queries
 from keat.models.tgn import TGN
-from keat.ops.gru import update_without_message
+from keat.ops import update_without_message
 from keat.runs.run_file import read_run_file
 from keat.runs.run_model import Data, open_model
-from keat.state.tensors import as_tensor
 from keat.tasks.link import LinkTask
 from keat.training.evaluate import continue_evaluation
 
@@ -48,13 +47,14 @@ class AsReleased(LinkModel):
 
     def reset(self) -> None:
         """Into the state the script starts from; the memory stays."""
-        model = self.model
-        model.recent.clear()
-        model.log.clear()
+        state, gru = self.model.state, self.model.memory.gru
+        kept = state.save()
+        nothing = {name: column[:0] for name, column in kept.items() if name.startswith("log.")}
         with torch.no_grad():
-            model.memory.memory = update_without_message(model.memory.gru, model.memory.memory)
-        model.memory.last_update.zero_()
-        model.train(False)  # forgets what was computed from the state before
+            memory = update_without_message(gru, kept["memory"])
+        none = {name: torch.full_like(kept[name], -1) for name in ("ring", "pending")}
+        zero = {name: torch.zeros_like(kept[name]) for name in ("inserted", "last_update")}
+        state.load(nothing | none | zero | {"memory": memory})
         self.observed = 0
 
     def score(self, queries: Queries) -> Tensor:
@@ -62,14 +62,12 @@ class AsReleased(LinkModel):
 
     def observe(self, events: EventStream) -> None:
         """Events are what they are to the memory; attention looks their times and features up elsewhere."""
-        first, log = self.observed, self.model.log
+        first = self.observed
         self.model.observe(events)
         self.observed += len(events)
         if self.observed > len(self.train_events):
             raise InputError("There are more events to evaluate than the training split has.")
-        instead = self.train_events[first : self.observed]
-        log.t[first : self.observed] = as_tensor(instead.t)
-        log.features[first : self.observed] = as_tensor(instead.features)
+        self.model.state.replace_events(first, self.train_events[first : self.observed])
 
 
 def evaluate_as_released(folder: Path, data: Dataset, tasks: Sequence[LinkTask]) -> list[dict[str, float]]:

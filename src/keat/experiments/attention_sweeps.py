@@ -17,6 +17,8 @@ from keat.errors import InputError
 from keat.events.units import TimeUnit
 from keat.experiments.reproduction import Reproduction
 from keat.experiments.work import trained_run
+from keat.models.contract import LinkModel
+from keat.models.explainable import attention_of
 from keat.models.tgn import TGN
 from keat.report.figures.made import Made, PlainRow
 from keat.runs.run_file import read_ids, read_run_file
@@ -36,8 +38,9 @@ def attention_figure(found: Reproduction, path: Path, draw: Draw) -> Made:
         assert isinstance(data, Dataset)
         folder = trained_run(job, data, found.scratch)
         file = read_run_file(folder)
-        model, ids = open_model(folder, file), read_ids(folder, file.facts.num_nodes)
-        if not isinstance(model, TGN):
+        opened, ids = open_model(folder, file), read_ids(folder, file.facts.num_nodes)
+        model = attention_of(opened) if isinstance(opened, LinkModel) else None
+        if model is None:
             raise InputError(f"{job.model} has no attention over past events; the figure needs a TGN.")
         ages = np.linspace(0, REACH * model.sigma_in_ticks, AGES).astype(np.int64).tolist()
         sweeps = first_sweeps(model, data, ids.label, ages)

@@ -9,7 +9,7 @@ from keat.events import humanize
 from keat.experiments.job import Job
 from keat.experiments.reproduction import Reproduction
 from keat.experiments.work import run_folder
-from keat.models.tgn import TGNConfig
+from keat.models.explainable import attends_by_kernel
 from keat.report.figures.made import Made, reproduced_as
 from keat.report.html.report_page import Page, Report, Section, present, write_report
 from keat.report.sections.attention_examples import attention_section
@@ -71,7 +71,7 @@ def _run_sections(found: Reproduction) -> list[Section | None]:
 def _attends_by_kernel(job: Job) -> bool:
     """Whether it is a TGN whose attention an explanation can show, and which has a kernel."""
     config = job.spec.config if isinstance(job.spec, RunSpec) else None
-    return isinstance(config, TGNConfig) and config.kernel != "identity"
+    return attends_by_kernel(config)
 
 
 def _name(job: Job, datasets: int) -> str:

@@ -18,9 +18,7 @@ from keat.explain.playback import HeldOut, Playback, split_of
 from keat.explain.scored import Names, Scored, explain_by_pair_term
 from keat.explain.subject import Subject
 from keat.models.contract import LearnedLinkModel, Queries
-from keat.models.rank import KeatRank
-from keat.models.tgn import TGN
-from keat.models.with_pair_term import WithPairTerm
+from keat.models.explainable import attention_of
 from keat.tasks.link import LinkRanking
 from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
@@ -82,8 +80,7 @@ class Asker(Playback[LearnedLinkModel]):
     @property
     def attends(self) -> bool:
         """Whether there are past events in an attention, that could be older."""
-        encoder = self.model.encoder if isinstance(self.model, WithPairTerm) else self.model
-        return isinstance(encoder, TGN)
+        return attention_of(self.model) is not None
 
     def _explain(
         self, src: int, dst: int, t: int, older: int, rank: tuple[float, int] | None, names: Names
@@ -92,9 +89,7 @@ class Asker(Playback[LearnedLinkModel]):
         ask = Queries(np.array([src], np.int32), np.array([t]), np.array([[dst]], np.int32))
         score = float(model.score(ask))  # also makes room for unseen nodes
         if self.attends:
-            assert isinstance(model, TGN | WithPairTerm)
             return explain_pair(model, src, dst, t, older=older, names=names, rank=rank)
-        assert isinstance(model, KeatRank | WithPairTerm)
         return explain_by_pair_term(model, src, dst, t, score, names=names, rank=rank)
 
     def _rank_among_known(self, src: int, dst: int, t: int) -> tuple[float, int]:

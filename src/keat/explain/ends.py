@@ -100,7 +100,7 @@ def _neighbors(
     found = []
     for k in range(int(past.mask.sum())):
         event = int(past.hood.event[0, k])
-        src, dst, happened = (int(column[event]) for column in (model.log.src, model.log.dst, model.log.t))
+        src, dst, happened = model.state.event(event)
         found.append(
             Neighbor(
                 node=names.label(int(past.node[0, k])),

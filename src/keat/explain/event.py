@@ -18,7 +18,8 @@ from keat.analysis.what_if import Past, attend, each_missing, past_of
 from keat.explain.event_features import FeatureValue, UsualFeatures
 from keat.explain.explained import Explained
 from keat.explain.scored import Names
-from keat.models.contract import LearnedLinkModel
+from keat.models.contract import EmbedsNodes
+from keat.models.explainable import attention_of
 from keat.models.node_head import CountingEventHead, EventHead, EventQueries
 from keat.models.tgn import TGN
 
@@ -124,7 +125,7 @@ def explain_event(
     parts = [
         Part(kind, name, other, score - other) for (kind, name, _), other in zip(changed, scores, strict=True)
     ]
-    past = _past(model, read, score, src, dst, t, names) if isinstance(model.encoder, TGN) else []
+    past = _past(model, read, score, src, dst, t, names)
     return EventExplanation(
         model={"name": names.model, "head": model.name},
         score=score,
@@ -142,15 +143,16 @@ def explain_event(
     )
 
 
-def stranger(encoder: LearnedLinkModel, t: int) -> Tensor:
+def stranger(encoder: EmbedsNodes, t: int) -> Tensor:
     """The embedding (1, d) of a node without a past. TGN is not asked for that of a node it has not: it would
     make room for it."""
     when = torch.tensor([t])
-    if not isinstance(encoder, TGN):
+    attending = attention_of(encoder)
+    if attending is None:
         return encoder.embeddings(torch.tensor([NOBODY]), when)
-    anyone = past_of(encoder, torch.tensor([0]), when)
-    hood = replace(anyone.hood, seeds=encoder.memory.never_seen(), mask=torch.zeros_like(anyone.hood.mask))
-    return attend(encoder, replace(anyone, hood=hood))[0]
+    anyone = past_of(attending, torch.tensor([0]), when)
+    nothing = anyone.keeping(torch.zeros_like(anyone.mask))
+    return attend(attending, replace(nothing, seeds=attending.memory.never_seen()))[0]
 
 
 def _met(model: CountingEventHead, counted: npt.NDArray[np.float64]) -> dict[str, Met]:
@@ -179,9 +181,10 @@ def _others(counted: npt.NDArray[np.float64]) -> dict[Kind, npt.NDArray[np.float
 def _past(
     model: EventHead, read: Tensor, score: float, src: int, dst: int, t: int, names: Names
 ) -> list[PastEvent]:
-    """Each past event of either end taken out of the attention of both, one at a time."""
-    encoder, at = model.encoder, model.columns()
-    assert isinstance(encoder, TGN)
+    """Each past event of either end taken out of the attention of both, one at a time, where there is one."""
+    encoder, at = attention_of(model.encoder), model.columns()
+    if encoder is None:
+        return []
     pasts = [past_of(encoder, torch.tensor([node]), torch.tensor([t])) for node in (src, dst)]
     found: dict[int, PastEvent] = {}
     for node, own in zip((src, dst), pasts, strict=True):
@@ -206,7 +209,7 @@ def _past(
 def _which_event(model: TGN, past: Past, slot: int, node: int, t: int, names: Names) -> dict[str, Any]:
     """The fields of `PastEvent` that say whose event it is, and when it was."""
     event = int(past.hood.event[0, slot])
-    src, dst, happened = (int(column[event]) for column in (model.log.src, model.log.dst, model.log.t))
+    src, dst, happened = model.state.event(event)
     return {
         "end": names.label(node),
         "other": names.label(int(past.node[0, slot])),

@@ -16,9 +16,9 @@ from keat.errors import InputError
 from keat.explain.ends import End, Neighbor, end_of
 from keat.explain.pieces import pieces_of
 from keat.explain.scored import Names, Scored, placed
-from keat.models.contract import LinkModel
+from keat.models.contract import LearnedLinkModel, LinkModel
+from keat.models.explainable import ExplainsPairs, attention_of
 from keat.models.tgn import TGN
-from keat.models.with_pair_term import WithPairTerm
 
 GRID = 60  # ages of a sweep
 
@@ -72,7 +72,7 @@ class Explanation(Scored):
 
 
 def explain_pair(
-    scorer: TGN | WithPairTerm,
+    scorer: LearnedLinkModel,
     source: int,
     destination: int,
     t: int,
@@ -88,7 +88,7 @@ def explain_pair(
     """
     names = names or Names()
     model = tgn_of(scorer)
-    pair = scorer.pair.explain_pair(source, destination, t) if isinstance(scorer, WithPairTerm) else None
+    pair = scorer.explain_pair(source, destination, t) if isinstance(scorer, ExplainsPairs) else None
     beside = 0.0 if pair is None else pair.logit
     nodes = (source, destination)
     first, second = (past_of(model, torch.tensor([node]), torch.tensor([t])) for node in nodes)
@@ -127,11 +127,11 @@ def explain_pair(
 
 
 def tgn_of(model: LinkModel) -> TGN:
-    """The TGN whose attention can be read: the model itself, or what a pair term is beside of."""
-    encoder = model.encoder if isinstance(model, WithPairTerm) else model
-    if not isinstance(encoder, TGN):
-        raise InputError(f"There is no attention to read in a {encoder.name}; only that of TGN is.")
-    return encoder
+    """The TGN whose attention can be read, or an error that says there is none."""
+    found = attention_of(model)
+    if found is None:
+        raise InputError(f"There is no attention to read in a {model.name}; only that of TGN is.")
+    return found
 
 
 def _higher(curves: DeletionCurves, by: float) -> DeletionCurves:

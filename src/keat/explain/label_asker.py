@@ -19,8 +19,8 @@ from keat.explain.event_features import UsualFeatures
 from keat.explain.playback import HeldOut, Playback
 from keat.explain.scored import Names
 from keat.explain.subject import LabelSubject
+from keat.models.contract import KeepsEvents
 from keat.models.node_head import EventHead, EventQueries
-from keat.models.node_time import NodeTimeModel
 from keat.tasks.making import make_task
 from keat.tasks.node_label import NodeLabel
 from keat.training.lessons import usual_refresh
@@ -132,11 +132,6 @@ def _share(data: Dataset) -> float | None:
 
 def _remembered(model: EventHead) -> npt.NDArray[np.float32]:
     """The features of all events that a model holds on to."""
-    encoder = model.encoder
-    held = (
-        encoder.history.features[: len(encoder.history)]
-        if isinstance(encoder, NodeTimeModel)
-        else encoder.log.features[: encoder.log.length]
-    )
-    kept: npt.NDArray[np.float32] = held.cpu().numpy()
+    assert isinstance(model.encoder, KeepsEvents)
+    kept: npt.NDArray[np.float32] = model.encoder.state.event_features().cpu().numpy()
     return kept

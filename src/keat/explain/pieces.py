@@ -47,7 +47,7 @@ def _end(model: TGN, past: Past, projection: nn.Linear, ages: Tensor) -> dict[st
     """Arrays of an end: of its n events, (n, H) and (n, H, d), and over G ages, (G, H) and (G, H, d)."""
     attention, hood = model.attention, past.hood
     count, heads, time_dim = int(past.mask.sum()), attention.heads, model.time_encoder.dim
-    probe = attention.probe(hood.seeds)  # (1, H, ·)
+    probe = attention.probe(past.seeds)  # (1, H, ·)
     of_time, of_message = torch.tensor_split(probe.edge[0], [time_dim], dim=1)
     by_head = projection.weight.view(len(projection.weight), heads, -1)  # (d, H, C)
     edge_value = attention.lin_edge_value or attention.lin_edge
@@ -58,8 +58,8 @@ def _end(model: TGN, past: Past, projection: nn.Linear, ages: Tensor) -> dict[st
         matrix = linear.weight[:, columns].view(heads, *size)  # (H, C, ·)
         return torch.einsum("dhc,hcf,mf->mhd", by_head, matrix, features)
 
-    x = hood.x[hood.index[0, :count]]
-    message = model.log.features[hood.event[0, :count]]
+    x = hood.x[hood.row[0, :count]]
+    message = hood.message[hood.event[0, :count]]
     bias = torch.einsum("dhc,hc->hd", by_head, attention.lin_value.bias.view(heads, -1))
     phi_age, psi_age, swept = (
         model.clock.ages(age) for age in (past.phi_age[0, :count], past.psi_age[0, :count], ages)
@@ -67,7 +67,7 @@ def _end(model: TGN, past: Past, projection: nn.Linear, ages: Tensor) -> dict[st
     own_time, swept_time = (model.time_encoder(age) for age in (phi_age, swept))
     own_psi, swept_psi = (model.kernel(age).expand(-1, heads) for age in (psi_age, swept))
     return {
-        "base": projection(attention.lin_skip(hood.seeds))[0],
+        "base": projection(attention.lin_skip(past.seeds))[0],
         "node_logit": x @ probe.node[0].T + probe.constant,
         "message_logit": message @ of_message.T,
         "time_logit": own_time @ of_time.T,

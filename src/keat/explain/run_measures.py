@@ -74,7 +74,7 @@ def measure_run(subject: Subject, data: Dataset) -> Measured:
         model, part = tgn_of(asker.model), stream[start : start + TGB_BATCH]
         ends = torch.from_numpy(np.concatenate((part.src, part.dst))).long()
         t = torch.from_numpy(np.concatenate((part.t, part.t)))
-        known = ends < len(model.recent.ring)  # a node the model has no room for has no past either
+        known = ends < model.state.num_nodes  # a node the model has no room for has no past either
         blurs.append(blur_meter(model, ends[known], t[known]))
         plain.append(blur_meter(model, ends[known], t[known], kernel=False))
         logits.append(_logits(model, ends[known], t[known]))

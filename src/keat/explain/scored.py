@@ -9,9 +9,9 @@ from typing import Any
 
 from keat.events.units import TimeUnit
 from keat.explain.explained import Explained
+from keat.models.contract import LearnedLinkModel
+from keat.models.explainable import ExplainsPairs
 from keat.models.pair_explanation import PairExplanation
-from keat.models.rank import KeatRank
-from keat.models.with_pair_term import WithPairTerm
 
 
 def _no_row(_src: int, _dst: int, _t: int) -> int | None:
@@ -67,7 +67,7 @@ class Scored(Explained):
 
 
 def explain_by_pair_term(
-    model: KeatRank | WithPairTerm,
+    model: LearnedLinkModel,
     source: int,
     destination: int,
     t: int,
@@ -78,10 +78,10 @@ def explain_by_pair_term(
 ) -> Scored:
     """Of a score the part that a pair term can tell: all of keat-rank's, else what is beside embeddings."""
     names = names or Names()
-    term = model if isinstance(model, KeatRank) else model.pair
+    assert isinstance(model, ExplainsPairs)
     return Scored(
         model={"name": names.model, "loss": names.loss, "sigma": model.sigma_in_ticks},
-        pair=term.explain_pair(source, destination, t),
+        pair=model.explain_pair(source, destination, t),
         score=score,
         **placed(names, source, destination, t, rank),
     )

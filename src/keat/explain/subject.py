@@ -14,10 +14,8 @@ from keat.events import TimeUnit
 from keat.events.feature_encoding import ColumnEncoding
 from keat.events.fingerprint import DataFacts
 from keat.models.contract import LearnedLinkModel
+from keat.models.explainable import ExplainsPairs, attention_of
 from keat.models.node_head import EventHead
-from keat.models.rank import KeatRank
-from keat.models.tgn import TGN
-from keat.models.with_pair_term import WithPairTerm
 
 Model = TypeVar("Model", bound=LearnedLinkModel | EventHead)
 
@@ -54,7 +52,7 @@ class Subject(AnySubject[LearnedLinkModel]):
 
     def require_explainable(self) -> None:
         """By an attention or by a pair term."""
-        if not isinstance(self.present, TGN | WithPairTerm | KeatRank):
+        if attention_of(self.present) is None and not isinstance(self.present, ExplainsPairs):
             raise InputError(
                 f"{self.where} holds a {self.name}; explanations read the attention of TGN and pair terms. "
                 "It can be asked for predictions and be evaluated all the same."

@@ -5,6 +5,9 @@ cannot look into the future: what it has not observed, it does not know.
 
 `score_in_turn` is the two in turn, at every distinct time: the freshest state there can be. A model that
 can do it quickly is trained and validated that way.
+
+What only some models can do is a class of its own here, which others ask for by `isinstance`: `ReadsByTime`,
+`KeepsEvents`, `EmbedsNodes`. What can be explained of a model, `keat.models.explainable` says.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from torch import Tensor, nn
 from keat.clock import Clock
 from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
-from keat.state.event_log import EventLog
+from keat.state import EventState
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,7 +71,10 @@ class LinkModel(ABC):
 
     @abstractmethod
     def score(self, queries: Queries) -> Tensor:
-        """Logits, (B, C). Never changes the state, and depends on no other query of the call."""
+        """Logits, (B, C). Never changes the state, in training neither, and depends on no other query of the
+        call. The one exception changes no later score either: TGN keeps memories that it has computed in
+        training, so that observing the same nodes next need not compute them again; and nodes that are asked
+        about for the first time get room (`keat.state.NodeState`)."""
 
     @abstractmethod
     def observe(self, events: EventStream) -> None:
@@ -177,32 +183,70 @@ class LearnedModel(nn.Module, ABC):
 
 
 class LearnedLinkModel(LearnedModel, LinkModel):
-    """A link model that is trained. What it has observed it keeps in ``log``."""
+    """A link model that is trained. It knows who has been a source and who a destination, and until when."""
 
-    log: EventLog
-    embedding_dim: int
-
+    @abstractmethod
     def last_time(self) -> int:
         """Of the events observed."""
-        self.require_past(self.log.length)
-        return int(self.log.t[: self.log.length].max())
 
-    def require_past(self, events: int) -> None:
-        """Without events there is no last time."""
-        if events == 0:
-            raise InputError(f"The {self.name} has observed no events, so it has no time to speak of.")
-
+    @abstractmethod
     def sources(self) -> npt.NDArray[np.int32]:
         """Nodes that are known as sources."""
-        return np.unique(self.log.src[: self.log.length].cpu().numpy()).astype(np.int32)
 
+    @abstractmethod
     def destinations(self) -> npt.NDArray[np.int32]:
         """Nodes that are known as destinations."""
-        return np.unique(self.log.dst[: self.log.length].cpu().numpy()).astype(np.int32)
 
-    def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:  # noqa: ARG002
-        """A vector (n, d) for each node at its time, from a model that has such."""
-        raise InputError(f"{self.name} scores pairs of nodes; it has no embedding of a node by itself.")
+
+class KeepsEvents(LearnedLinkModel):
+    """A model all of whose memory of the stream is one ``state`` that holds on to events."""
+
+    state: EventState
+
+    def observe(self, events: EventStream) -> None:
+        self.state.observe(events)
+
+    def reset(self) -> None:
+        self.state.clear()
+
+    def reserve(self, events: int) -> None:
+        self.state.reserve(events)
+
+    def grow(self, num_nodes: int) -> None:
+        self.state.grow(num_nodes)
+
+    def stream_state(self) -> dict[str, Tensor]:
+        return self.state.save()
+
+    def load_stream_state(self, state: dict[str, Tensor]) -> None:
+        self.state.load(state)
+
+    def last_time(self) -> int:
+        if len(self.state) == 0:
+            raise InputError(f"The {self.name} has observed no events, so it has no time to speak of.")
+        return self.state.last_time()
+
+    def sources(self) -> npt.NDArray[np.int32]:
+        return self.state.sources()
+
+    def destinations(self) -> npt.NDArray[np.int32]:
+        return self.state.destinations()
+
+
+class EmbedsNodes(LearnedLinkModel):
+    """A model that scores a pair by a decoder of two embeddings, one of each node by itself. A head for node
+    tasks can read them, and a pair term can be put beside the decoder."""
+
+    embedding_dim: int
+
+    @abstractmethod
+    def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:
+        """A vector (n, d) for each node at its time."""
+
+    @property
+    @abstractmethod
+    def last_layer(self) -> nn.Linear:
+        """Of the decoder; where it is zero, so is every score."""
 
 
 class LearnedNodeModel(LearnedModel, NodeModel):

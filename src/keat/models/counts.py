@@ -14,7 +14,7 @@ from keat.events import EventStream, NodeLabels
 from keat.events.units import clock_of
 from keat.models.contract import NodeModel, NodeQueries
 from keat.models.node_head import EventQueries
-from keat.state.event_counts import EventCounts
+from keat.state import EventCounts
 
 Matrix = npt.NDArray[np.float64]
 BLOCK = 200  # the freshness of the state it learns with, as in TGB's protocol

@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from keat.clock import PLAIN, Clock
 from keat.errors import InputError
-from keat.models import shared_help
 from keat.models.node_time import Nodes, NodeTimeModel
-from keat.models.settings import (
-    LARGEST,
-    check_dropout,
-    check_each,
-    check_range,
-    check_sizes,
-    check_width,
-    setting,
-)
-from keat.ops.compiling import Integers
-from keat.ops.dropping import dropout
-from keat.ops.phase import Precision
-from keat.state.tensors import as_tensor
+from keat.models.settings import LARGEST, Help, check_model, check_range, setting
+from keat.ops import Integers, Precision, dropout
+from keat.state import as_tensor
 
 NODES_AT_ONCE = 1 << 8  # in evaluation: the widest layer then has some 20 MiB
 
@@ -34,33 +22,29 @@ NODES_AT_ONCE = 1 << 8  # in evaluation: the widest layer then has some 20 MiB
 class GraphMixerConfig:
     """Sizes are those of DyGLib on wikipedia. Δ is measured from the query, for φ and ψ alike."""
 
-    kernel: str = setting("identity", shared_help.KERNEL)
-    width: float = setting(1.0, shared_help.WIDTH)
-    clock: str = setting("s", shared_help.CLOCK)
-    time_encoder: str = setting("fixed", shared_help.TIME_ENCODER)
-    precision: Precision = setting("exact", shared_help.PRECISION)
+    kernel: str = setting("identity", Help.KERNEL)
+    width: float = setting(1.0, Help.WIDTH)
+    clock: str = setting("s", Help.CLOCK)
+    time_encoder: str = setting("fixed", Help.TIME_ENCODER)
+    precision: Precision = setting("exact", Help.PRECISION)
     layers: int = setting(2, "Layers of the mixer.")
     neighbors: int = setting(30, "Last events of a node that become tokens.")
     node_neighbors: int = setting(2000, "Last events whose nodes' features are averaged.")
     token_expansion: float = setting(0.5, "Hidden units of the network over tokens, for each token.")
     channel_expansion: float = setting(4.0, "Hidden units of the network over channels, for each channel.")
-    dropout: float = setting(0.5, shared_help.DROPOUT)
-    time_dim: int = setting(100, shared_help.TIME_DIM)
+    dropout: float = setting(0.5, Help.DROPOUT)
+    time_dim: int = setting(100, Help.TIME_DIM)
     channels: int = setting(172, "Size of a token.")
-    node_dim: int = setting(0, shared_help.NODE_DIM)
-    out_dim: int = setting(172, shared_help.OUT_DIM)
+    node_dim: int = setting(0, Help.NODE_DIM)
+    out_dim: int = setting(172, Help.OUT_DIM)
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "layers", "neighbors", "node_neighbors", "time_dim", "channels", "out_dim")
-        check_range(self, 0, LARGEST, "node_dim")
+        check_model(self, "layers", "neighbors", "node_neighbors", "time_dim", "channels", "out_dim")
         check_range(self, 0, LARGEST, "token_expansion", "channel_expansion", open_below=True)
         mixed = ((self.token_expansion, self.neighbors), (self.channel_expansion, self.channels))
         for expansion, dim in mixed:
             if int(expansion * dim) < 1:
                 raise InputError(f"An expansion by {expansion} leaves nothing of {dim}; choose a larger one.")
-        check_dropout(self)
-        check_width(self)
 
 
 class GraphMixer(NodeTimeModel):
@@ -80,20 +64,7 @@ class GraphMixer(NodeTimeModel):
     def __init__(
         self, num_nodes: int, feature_dim: int, sigma: float, config: GraphMixerConfig, clock: Clock = PLAIN
     ) -> None:
-        super().__init__(
-            num_nodes,
-            feature_dim,
-            sigma,
-            clock,
-            kernel=config.kernel,
-            width=config.width,
-            heads=1,
-            time_encoder=config.time_encoder,
-            precision=config.precision,
-            time_dim=config.time_dim,
-            node_dim=config.node_dim,
-            out_dim=config.out_dim,
-        )
+        super().__init__(num_nodes, feature_dim, sigma, config, clock)
         self.config = config
         self.projection = nn.Linear(config.time_dim + feature_dim, config.channels)
         self.mixers = nn.ModuleList(MixerBlock(config) for _ in range(config.layers))
@@ -115,25 +86,22 @@ class GraphMixer(NodeTimeModel):
 
     def _evidence(self, nodes: Nodes, t: Integers) -> Tensor:
         """ψ [φ ‖ message] of the last K events, (n, K, T + R); zero where there is none."""
-        entries = self.history.before(nodes, t, self.config.neighbors)
-        mask = entries >= 0
-        held = np.where(mask, entries, 0)
-        since = np.where(mask, t[:, None] - self.history.time_of(held), 0)
-        age = self.clock.ages(as_tensor(since, self.device))
-        event = as_tensor(self.history.event_of(held), self.device)
-        message = self.history.features.index_select(0, event.flatten()).view(*event.shape, -1)
-        evidence = torch.cat((self.time_encoder(age), message), dim=2)  # (n, K, T + R)
-        weight: Tensor = self.kernel(age) * as_tensor(mask, self.device)[..., None]  # (n, K, 1) ψ, or 0
-        return evidence * weight
+        slots = self.state.slots(self.state.before(nodes, t, self.config.neighbors))  # (n, K) each
+        since = torch.where(slots.mask, as_tensor(t, self.device)[:, None] - slots.happened, 0)
+        age = self.clock.ages(since)
+        message = self.state.messages.index_select(0, slots.event.flatten()).view(*age.shape, -1)
+        evidence = torch.cat((self.time_encoder(age), message), dim=2)  # (n, K, T + R) [φ ‖ e]
+        psi: Tensor = self.kernel(age) * slots.mask[..., None]  # (n, K, 1) ψ, or 0
+        return psi * evidence  # this multiplication is KEAT
 
     def _node_encoding(self, nodes: Nodes, t: Integers) -> Tensor:
         """x_i + mean x_j over the last events; without node features it is zero and costs nothing."""
         own = self.node_features.of(as_tensor(nodes, self.device).long())
         if not self.node_features.used:
             return own
-        entries = self.history.before(nodes, t, self.config.node_neighbors)
+        entries = self.state.before(nodes, t, self.config.node_neighbors)
         mask = entries >= 0
-        others = as_tensor(self.history.other_end(entries[mask]), self.device)
+        others = as_tensor(self.state.other_end(entries[mask]), self.device)
         count = as_tensor(mask.sum(axis=1), self.device)
         mean = functional.embedding_bag(
             self.node_features.rows(others), self.node_features.table, count.cumsum(0) - count, mode="mean"

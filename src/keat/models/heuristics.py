@@ -12,8 +12,7 @@ import torch
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
 from keat.models.popularity import DecayedCounts, tune_decay
-from keat.state.node_array import NodeArray
-from keat.state.pair_table import PairTable
+from keat.state import NodeArray, PairTable
 
 NEVER = -1
 

@@ -11,10 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from keat.events import EventStream, NodeLabels
-from keat.models.contract import LearnedLinkModel, LearnedNodeModel, NodeQueries
-from keat.state.checking import parts_of
-from keat.state.event_counts import EventCounts
-from keat.state.tensors import as_tensor
+from keat.models.contract import EmbedsNodes, LearnedNodeModel, NodeQueries
+from keat.state import EventCounts, as_tensor, parts_of
 
 
 class NodeHead(LearnedNodeModel):
@@ -26,7 +24,7 @@ class NodeHead(LearnedNodeModel):
 
     name = "node head"
 
-    def __init__(self, encoder: LearnedLinkModel, outputs: int, *, frozen: bool = False) -> None:
+    def __init__(self, encoder: EmbedsNodes, outputs: int, *, frozen: bool = False) -> None:
         super().__init__()
         self.encoder, self.frozen = encoder, frozen
         self.sigma, self.clock, self.cuts_matter = encoder.sigma, encoder.clock, encoder.cuts_matter
@@ -103,7 +101,7 @@ class EventHead(NodeHead):
 
     name = "event head"
 
-    def __init__(self, encoder: LearnedLinkModel, feature_dim: int, *, frozen: bool = False) -> None:
+    def __init__(self, encoder: EmbedsNodes, feature_dim: int, *, frozen: bool = False) -> None:
         self.feature_dim = feature_dim
         super().__init__(encoder, 1, frozen=frozen)
 
@@ -132,7 +130,7 @@ class CountingEventHead(EventHead):
 
     name = "counting event head"
 
-    def __init__(self, encoder: LearnedLinkModel, feature_dim: int, *, frozen: bool = False) -> None:
+    def __init__(self, encoder: EmbedsNodes, feature_dim: int, *, frozen: bool = False) -> None:
         super().__init__(encoder, feature_dim, frozen=frozen)
         self.counts = EventCounts(encoder.clock)
         self.linear = nn.Linear(EventCounts.WIDTH + feature_dim, 1)
@@ -173,12 +171,12 @@ class CountingEventHead(EventHead):
         self.counts.clear()
 
     def stream_state(self) -> dict[str, Tensor]:
-        counts = {f"counts.{name}": value for name, value in self.counts.state().items()}
+        counts = {f"counts.{name}": value for name, value in self.counts.save().items()}
         return self.encoder.stream_state() | counts
 
     def load_stream_state(self, state: dict[str, Tensor]) -> None:
         counts, encoder = parts_of(state, ("counts.", ""))
-        self.counts.load_state(counts)
+        self.counts.load(counts)
         self.encoder.load_stream_state(encoder)
 
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from keat.clock import Clock
-from keat.events import EventStream
 from keat.kernels import create_kernel
-from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
-from keat.models.merge import MergeLayer
-from keat.models.node_features import NodeFeatures
-from keat.ops.compiling import Integers
-from keat.ops.phase import Precision
-from keat.state.checking import check_state
-from keat.state.history import EventHistory
-from keat.state.tensors import as_tensor
+from keat.models.contract import EmbedsNodes, KeepsEvents, Queries, ReadsByTime
+from keat.models.decoders import MergeLayer
+from keat.ops import Integers, Precision
+from keat.state import EventHistory, NodeFeatures, as_tensor
 from keat.time_encoding import create_time_encoder
 
 Nodes = npt.NDArray[np.integer]
@@ -28,35 +24,48 @@ MOMENTS_AT_ONCE = 1 << 13  # distinct (node, time) embedded together in evaluati
 PAIRS_AT_ONCE = 1 << 15  # pairs decoded together in evaluation
 
 
-class NodeTimeModel(LearnedLinkModel, ReadsByTime):
+class NodeTimeConfig(Protocol):
+    """The settings that all these models have."""
+
+    @property
+    def kernel(self) -> str: ...
+    @property
+    def width(self) -> float: ...
+    @property
+    def time_encoder(self) -> str: ...
+    @property
+    def precision(self) -> Precision: ...
+    @property
+    def time_dim(self) -> int: ...
+    @property
+    def node_dim(self) -> int: ...
+    @property
+    def out_dim(self) -> int: ...
+
+
+class NodeTimeModel(KeepsEvents, EmbedsNodes, ReadsByTime):
     """logit(u, v, t) = merge(z_u(t), z_v(t)), where z_i(t) reads the events of i strictly before t.
 
     An embedding depends on (node, time) and nothing else, so in every call each distinct one is made once.
     """
+
+    state: EventHistory
 
     def __init__(
         self,
         num_nodes: int,
         feature_dim: int,
         sigma: float,
+        config: NodeTimeConfig,
         clock: Clock,
-        *,
-        kernel: str,
-        width: float,
-        heads: int,
-        time_encoder: str,
-        precision: Precision,
-        time_dim: int,
-        node_dim: int,
-        out_dim: int,
+        heads: int = 1,  # of the kernel
     ) -> None:
         super().__init__()
-        self.sigma, self.clock, self.embedding_dim = sigma, clock, out_dim
-        self.history = EventHistory(num_nodes, feature_dim)
-        self.node_features = NodeFeatures(node_dim)
-        self.time_encoder = create_time_encoder(time_encoder, time_dim, precision)
-        self.kernel = create_kernel(kernel, sigma, width, heads)
-        self.decoder = MergeLayer(out_dim, out_dim, out_dim, 1)
+        self.sigma, self.clock, self.embedding_dim = sigma, clock, config.out_dim
+        self.state = EventHistory(num_nodes, feature_dim, config.node_dim)
+        self.time_encoder = create_time_encoder(config.time_encoder, config.time_dim, config.precision)
+        self.kernel = create_kernel(config.kernel, sigma, config.width, heads)
+        self.decoder = MergeLayer(config.out_dim, config.out_dim, config.out_dim, 1)
 
     @abstractmethod
     def embed(self, nodes: Nodes, t: Integers) -> Tensor:
@@ -65,39 +74,18 @@ class NodeTimeModel(LearnedLinkModel, ReadsByTime):
     def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:
         return self.embed(nodes.cpu().numpy(), t.cpu().numpy())
 
-    # -- state ---------------------------------------------------------------------------------------
+    @property
+    def last_layer(self) -> nn.Linear:
+        return self.decoder.fc2
+
+    @property
+    def node_features(self) -> NodeFeatures:
+        """What is known of nodes from the start."""
+        return self.state.node_features
 
     def reset(self) -> None:
-        self.history.clear()
+        super().reset()
         self.node_features.clear()
-
-    def grow(self, num_nodes: int) -> None:
-        self.history.grow(num_nodes)
-
-    def observe(self, events: EventStream) -> None:
-        self.node_features.learn(events)
-        self.history.append(events)
-
-    def last_time(self) -> int:
-        self.require_past(len(self.history))
-        return int(self.history.t[len(self.history) - 1])
-
-    def sources(self) -> npt.NDArray[np.int32]:
-        return np.unique(self.history.node[0 : 2 * len(self.history) : 2]).astype(np.int32)
-
-    def destinations(self) -> npt.NDArray[np.int32]:
-        return np.unique(self.history.node[1 : 2 * len(self.history) : 2]).astype(np.int32)
-
-    def reserve(self, events: int) -> None:
-        self.history.reserve(events)
-
-    def stream_state(self) -> dict[str, Tensor]:
-        return self.history.state() | {"node_features": self.node_features.table}
-
-    def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        check_state(state, self.history.expected() | {"node_features": self.node_features.expected()})
-        self.node_features.load(state["node_features"])
-        self.history.load_state(state)
 
     # -- scores --------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.events import EventStream
-from keat.state.node_array import NodeArray
+from keat.state import NodeArray
 
 EVENTS_PER_DECAY = 200
 GAMMAS = (0.1, 0.2, 0.36, 0.5, 0.6, 0.7, 0.8, 0.9, 0.94, 0.97, 0.99, 0.997, 1.0)

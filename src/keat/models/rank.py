@@ -20,10 +20,9 @@ from keat.cooccurrence.columns import GROUPS
 from keat.cooccurrence.pair_term import Numbers
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream, TimeUnit
-from keat.models import shared_help
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.pair_explanation import PairExplanation, explain_term, remembers
-from keat.models.settings import check_each, check_sizes, setting
+from keat.models.settings import Help, check_each, check_sizes, setting
 
 PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: what the caches hold
 
@@ -42,7 +41,7 @@ class RankConfig:
     hidden: int = setting(64, "Hidden units of the network.")
     ring: int = setting(16, "Distinct partners remembered of each node, in each role.")
     fanout: int = setting(8, "Of them, how many a two- or three-hop path goes on to.")
-    clock: str = setting("s", shared_help.CLOCK)
+    clock: str = setting("s", Help.CLOCK)
     without: str = setting(
         "", f"Groups of numbers not to look at, separated by commas, for ablations: {', '.join(GROUPS)}."
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +16,10 @@ from keat.clock import Clock
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
-from keat.models.contract import LearnedLinkModel, LearnedModel, LinkModel, NodeModel
+from keat.models.contract import EmbedsNodes, LearnedLinkModel, LearnedModel, LinkModel, NodeModel
 from keat.models.counts import CountsAndRecencies
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
+from keat.models.explainable import ExplainsPairs
 from keat.models.forecasts import MovingAverage, PersistentForecast
 from keat.models.gearsage import GEARSAGE_CONFIGS, GEARSage, GEARSageConfig, build_graph
 from keat.models.graph_baselines import Degree, GraphBaseline, LogisticOfFeatures
@@ -40,21 +42,17 @@ M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
-class LinkEntry:
-    """How to build a link model from the training split, and what to say of it."""
+class ModelEntry(Generic[M]):
+    """How to build a model from the training split, and what to say of it. A node model may use the number of
+    classes, never the labels."""
 
-    build: Callable[[EventStream], LinkModel]
+    build: Callable[[EventStream], M]
     about: str
     heuristic: bool
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEntry:
-    """How to build a node model; it may use the number of classes, never the labels."""
-
-    build: Callable[[EventStream], NodeModel]
-    about: str
-    heuristic: bool
+LinkEntry = ModelEntry[LinkModel]
+NodeEntry = ModelEntry[NodeModel]
 
 
 def _forecast(kind: type[PersistentForecast]) -> Callable[[EventStream], NodeModel]:
@@ -150,8 +148,7 @@ def assemble(config: Any, num_nodes: int, feature_dim: int, sigma: float, clock:
     if not has_pair_term(config):
         return model
     pair = KeatRank(num_nodes, feature_dim, sigma, RankConfig(widths=config.pair_widths), clock)
-    last_layer = model.predictor.lin_final if isinstance(model, TGN) else model.decoder.fc2
-    return WithPairTerm(model, pair, last_layer)
+    return WithPairTerm(model, pair)
 
 
 def has_pair_term(config: Any) -> bool:
@@ -178,10 +175,10 @@ def add_head(
     encoder: LearnedLinkModel, kind: type[NodeHead], size: int, *, frozen: bool = False, seed: int = 0
 ) -> NodeHead:
     """A head with fresh parameters on a model's embeddings; ``size`` is that of the head."""
-    if isinstance(encoder, WithPairTerm):
-        raise InputError("A pair term scores pairs of nodes; leave it out (pair_term none) for node tasks.")
-    if type(encoder).embeddings is LearnedLinkModel.embeddings:
+    if not isinstance(encoder, EmbedsNodes):
         raise InputError(f"{encoder.name} scores pairs and embeds no single node, so it has no node tasks.")
+    if isinstance(encoder, ExplainsPairs):
+        raise InputError("A pair term scores pairs of nodes; leave it out (pair_term none) for node tasks.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         head = kind(encoder, size, frozen=frozen)
@@ -193,41 +190,40 @@ def kind_of(config: Any) -> type[Any]:
     return next(entry.kind for entry in ARCHITECTURES.values() if type(entry.config) is type(config))
 
 
-def _untrained(entry: Architecture) -> Callable[[EventStream], LinkModel]:
-    return lambda train: build_model(train, entry.config)
-
-
-def _untrained_head(entry: Architecture) -> Callable[[EventStream], NodeModel]:
-    return lambda train: build_node_model(train, entry.config)
-
-
 def embeds_nodes(entry: Architecture) -> bool:
     """Whether a model has embeddings of single nodes, which a head for node tasks can read."""
-    return entry.kind.embeddings is not LearnedLinkModel.embeddings
+    return issubclass(entry.kind, EmbedsNodes)
 
 
 LINK_MODELS: dict[str, LinkEntry] = {
-    "edgebank": LinkEntry(EdgeBank, "1 if the pair was ever seen (EdgeBank∞)", heuristic=True),
-    "edgebank-tw": LinkEntry(
+    "edgebank": ModelEntry(EdgeBank, "1 if the pair was ever seen (EdgeBank∞)", heuristic=True),
+    "edgebank-tw": ModelEntry(
         EdgeBankWindow, "1 if the pair was seen in the last 15 % of time", heuristic=True
     ),
-    "poptrack": LinkEntry(PopTrack, "recently popular destinations", heuristic=True),
-    "global-recency": LinkEntry(GlobalRecency, "destinations, latest first", heuristic=True),
-    "local-global": LinkEntry(
+    "poptrack": ModelEntry(PopTrack, "recently popular destinations", heuristic=True),
+    "global-recency": ModelEntry(GlobalRecency, "destinations, latest first", heuristic=True),
+    "local-global": ModelEntry(
         LocalGlobalRecency, "the source's own destinations, latest first, then all", heuristic=True
     ),
-    **{name: LinkEntry(_untrained(a), a.about, heuristic=False) for name, a in ARCHITECTURES.items()},
+    **{
+        name: ModelEntry(partial(build_model, config=a.config), a.about, heuristic=False)
+        for name, a in ARCHITECTURES.items()
+    },
 }
 
 NODE_MODELS: dict[str, NodeEntry] = {
-    "persistent-forecast": NodeEntry(
+    "persistent-forecast": ModelEntry(
         _forecast(PersistentForecast), "the node's last label again", heuristic=True
     ),
-    "moving-average": NodeEntry(
+    "moving-average": ModelEntry(
         _forecast(MovingAverage), "a running mean of the node's labels", heuristic=True
     ),
     **{
-        name: NodeEntry(_untrained_head(entry), f"{entry.about}; a head on its embeddings", heuristic=False)
+        name: ModelEntry(
+            partial(build_node_model, config=entry.config),
+            f"{entry.about}; a head on its embeddings",
+            heuristic=False,
+        )
         for name, entry in ARCHITECTURES.items()
         if embeds_nodes(entry)
     },
@@ -235,7 +231,7 @@ NODE_MODELS: dict[str, NodeEntry] = {
 
 
 LABEL_MODELS: dict[str, NodeEntry] = {
-    "counts": NodeEntry(
+    "counts": ModelEntry(
         CountsAndRecencies, "logistic regression on plain counts and recencies", heuristic=True
     ),
 }
@@ -244,29 +240,26 @@ LABEL_MODELS: dict[str, NodeEntry] = {
 GRAPH_BASELINES: dict[str, type[GraphBaseline]] = {"degree": Degree, "logistic": LogisticOfFeatures}
 
 
-def _drawn(model: M) -> M:
-    if isinstance(model, LearnedModel):
-        model.mark_as_drawn()
-    return model
-
-
 def create_link_model(name: str, train: EventStream) -> LinkModel:
     """Build a link model by name. It sees the training split and nothing else. One that is to be trained has
     parameters drawn at random; `keat.train` trains it."""
-    if name not in LINK_MODELS:
-        raise unknown_name("link model", name, LINK_MODELS)
-    return _drawn(LINK_MODELS[name].build(train))
+    return _create("link model", name, LINK_MODELS, train)
 
 
 def create_node_model(name: str, train: EventStream) -> NodeModel:
     """Build a node-property model by name, as `create_link_model` does."""
-    if name not in NODE_MODELS:
-        raise unknown_name("node model", name, NODE_MODELS)
-    return _drawn(NODE_MODELS[name].build(train))
+    return _create("node model", name, NODE_MODELS, train)
 
 
 def create_label_model(name: str, train: EventStream) -> NodeModel:
     """Build a model of event labels by name."""
-    if name not in LABEL_MODELS:
-        raise unknown_name("label model", name, LABEL_MODELS)
-    return LABEL_MODELS[name].build(train)
+    return _create("label model", name, LABEL_MODELS, train)
+
+
+def _create(what: str, name: str, among: Mapping[str, ModelEntry[M]], train: EventStream) -> M:
+    if name not in among:
+        raise unknown_name(what, name, among)
+    model = among[name].build(train)
+    if isinstance(model, LearnedModel):
+        model.mark_as_drawn()
+    return model

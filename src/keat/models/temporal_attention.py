@@ -8,34 +8,17 @@ query is projected instead of its keys and its values are summed before they are
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import get_args
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.attention.layer import Modulate, modulated
+from keat.attention.layer import LastEvents, Modulate, modulated
 from keat.errors import unknown_name
 from keat.kernels import Kernel
-from keat.ops.edge_mixing import Edges, mix_edges
+from keat.ops import Edges, mix_edges
 from keat.time_encoding import TimeEncoder
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LastEvents:
-    """The last K events of n seeds, before anything is encoded."""
-
-    x: Tensor  # (M, d) embeddings of the nodes at their other ends
-    row: Tensor  # (n, K) row of x
-    mask: Tensor  # (n, K) whether there is an event; where not, the other entries may be any index
-    event: Tensor  # (n, K) row of `message`
-    age: Tensor  # (n, K) int64
-    message: Tensor  # (E, R) event features
-
-    def __getitem__(self, seeds: slice) -> LastEvents:
-        row, mask, event, age = (part[seeds] for part in (self.row, self.mask, self.event, self.age))
-        return LastEvents(self.x, row, mask, event, age, self.message)
 
 
 class TemporalAttention(nn.Module):

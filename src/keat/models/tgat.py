@@ -5,29 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from keat.attention import Modulate
+from keat.attention.layer import LastEvents, Modulate
 from keat.clock import PLAIN, Clock
-from keat.models import shared_help
-from keat.models.merge import MergeLayer
+from keat.models.decoders import MergeLayer
 from keat.models.node_time import Nodes, NodeTimeModel, distinct_moments
-from keat.models.settings import (
-    LARGEST,
-    PairTermName,
-    check_dropout,
-    check_each,
-    check_range,
-    check_sizes,
-    check_width,
-    setting,
-)
-from keat.models.temporal_attention import LastEvents, TemporalAttention
-from keat.ops.compiling import Integers
-from keat.ops.phase import Precision
-from keat.state.tensors import as_tensor
+from keat.models.settings import Help, PairTermName, check_model, setting
+from keat.models.temporal_attention import TemporalAttention
+from keat.ops import Integers, Precision
+from keat.state import as_tensor
 
 SEEDS_AT_ONCE = 1 << 11  # of one layer, in evaluation: bounds the encodings to some 20 MiB
 
@@ -37,28 +25,24 @@ class TGATConfig:
     """Sizes are those of DyGLib. Δ is measured from the moment that is embedded, for φ and ψ alike. A
     ``pair_term`` is put beside the model by `keat.models.registry.assemble`."""
 
-    kernel: str = setting("identity", shared_help.KERNEL)
-    width: float = setting(1.0, shared_help.WIDTH)
-    clock: str = setting("s", shared_help.CLOCK)
-    time_encoder: str = setting("cosine-geometric", shared_help.TIME_ENCODER)
-    precision: Precision = setting("exact", shared_help.PRECISION)
-    modulate: Modulate = setting("edge", shared_help.MODULATE)
+    kernel: str = setting("identity", Help.KERNEL)
+    width: float = setting(1.0, Help.WIDTH)
+    clock: str = setting("s", Help.CLOCK)
+    time_encoder: str = setting("cosine-geometric", Help.TIME_ENCODER)
+    precision: Precision = setting("exact", Help.PRECISION)
+    modulate: Modulate = setting("edge", Help.MODULATE)
     layers: int = setting(2, "Layers: with 2, a node attends to events and to the events before those.")
     neighbors: int = setting(20, "Last events of a node that it attends to.")
-    heads: int = setting(2, shared_help.HEADS)
-    dropout: float = setting(0.1, shared_help.DROPOUT)
-    time_dim: int = setting(100, shared_help.TIME_DIM)
-    node_dim: int = setting(0, shared_help.NODE_DIM)
-    out_dim: int = setting(172, shared_help.OUT_DIM)
-    pair_term: PairTermName = setting("none", shared_help.PAIR_TERM)
-    pair_widths: str = setting("geometric", shared_help.PAIR_WIDTHS)
+    heads: int = setting(2, Help.HEADS)
+    dropout: float = setting(0.1, Help.DROPOUT)
+    time_dim: int = setting(100, Help.TIME_DIM)
+    node_dim: int = setting(0, Help.NODE_DIM)
+    out_dim: int = setting(172, Help.OUT_DIM)
+    pair_term: PairTermName = setting("none", Help.PAIR_TERM)
+    pair_widths: str = setting("geometric", Help.PAIR_WIDTHS)
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "layers", "neighbors", "heads", "time_dim", "out_dim")
-        check_range(self, 0, LARGEST, "node_dim")
-        check_dropout(self)
-        check_width(self)
+        check_model(self, "layers", "neighbors", "heads", "time_dim", "out_dim")
 
 
 class TGAT(NodeTimeModel):
@@ -80,20 +64,7 @@ class TGAT(NodeTimeModel):
     def __init__(
         self, num_nodes: int, feature_dim: int, sigma: float, config: TGATConfig, clock: Clock = PLAIN
     ) -> None:
-        super().__init__(
-            num_nodes,
-            feature_dim,
-            sigma,
-            clock,
-            kernel=config.kernel,
-            width=config.width,
-            heads=config.heads,
-            time_encoder=config.time_encoder,
-            precision=config.precision,
-            time_dim=config.time_dim,
-            node_dim=config.node_dim,
-            out_dim=config.out_dim,
-        )
+        super().__init__(num_nodes, feature_dim, sigma, config, clock, config.heads)
         self.config = config
         self.attentions, self.merges = nn.ModuleList(), nn.ModuleList()
         dim = raw = self.node_features.width
@@ -106,30 +77,21 @@ class TGAT(NodeTimeModel):
             self.merges.append(MergeLayer(attention.out_dim, raw, dim, dim))
 
     def embed(self, nodes: Nodes, t: Integers) -> Tensor:
-        entries = self.history.before(nodes, t, self.config.neighbors)
+        entries = self.state.before(nodes, t, self.config.neighbors)
         return self._embed(nodes, t, entries, self.config.layers)
 
     def _embed(self, nodes: Nodes, t: Integers, entries: Integers, layer: int) -> Tensor:
         """hˡ of nodes at times t, whose last K events are ``entries`` (n, K)."""
-        mask = entries >= 0  # (n, K)
-        held = np.where(mask, entries, 0)
-        seed = as_tensor(nodes, self.device).long()
-        raw = self.node_features.of(seed)  # (n, ·) x_i
+        slots = self.state.slots(entries)  # (n, K) each
+        raw = self.node_features.of(as_tensor(nodes, self.device).long())  # (n, ·) x_i
         if layer == 1:
             h, x = raw, self.node_features.table  # (n, d), (M, d)
-            row = self.node_features.rows(as_tensor(self.history.other_end(held), self.device))  # (n, K)
+            row = self.node_features.rows(slots.other)  # (n, K)
         else:
-            x, row_of = self._below(nodes, t, entries, mask, layer)  # (M, d)
+            x, row_of = self._below(nodes, t, entries, layer)  # (M, d)
             h, row = x[: len(nodes)], as_tensor(row_of, self.device)
-        age = np.where(mask, t[:, None] - self.history.time_of(held), 0)  # (n, K)
-        past = LastEvents(
-            x=x,
-            row=row,
-            mask=as_tensor(mask, self.device),
-            event=as_tensor(self.history.event_of(held), self.device),
-            age=self.clock.ages(as_tensor(age, self.device)),
-            message=self.history.features,
-        )
+        age = torch.where(slots.mask, as_tensor(t, self.device)[:, None] - slots.happened, 0)  # (n, K)
+        past = LastEvents(x, row, slots.mask, slots.event, self.clock.ages(age), self.state.messages)
         attention, merge = self.attentions[layer - 1], self.merges[layer - 1]
         at_once = max(len(nodes), 1) if self.training else SEEDS_AT_ONCE
         pieces = (slice(first, first + at_once) for first in range(0, max(len(nodes), 1), at_once))
@@ -141,23 +103,17 @@ class TGAT(NodeTimeModel):
         )
         return embedded.to(raw.dtype)  # what the next layer sums is not bfloat16, also where products are
 
-    def _below(
-        self,
-        nodes: Nodes,
-        t: Integers,
-        entries: Integers,
-        mask: npt.NDArray[np.bool],
-        layer: int,
-    ) -> tuple[Tensor, Integers]:
+    def _below(self, nodes: Nodes, t: Integers, entries: Integers, layer: int) -> tuple[Tensor, Integers]:
         """hˡ⁻¹ of the seeds, then of the other ends of their events when those happened, each distinct
         (node, time) once; and for every event which row is its other end's."""
+        mask = entries >= 0
         near = entries[mask]
-        others, happened = self.history.other_end(near), self.history.time_of(near)
+        others, happened = self.state.other_end(near), self.state.time_of(near)
         first, place = distinct_moments(others, happened)
         x = self._embed(
             np.concatenate((nodes, others[first])),
             np.concatenate((t, happened[first])),
-            np.concatenate((entries, self.history.before_entries(near[first], entries.shape[1]))),
+            np.concatenate((entries, self.state.before_entries(near[first], entries.shape[1]))),
             layer - 1,
         )
         row = np.zeros(entries.shape, dtype=np.int64)

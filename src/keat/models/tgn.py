@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.attention import KernelizedAttention
-from keat.attention.layer import modulated
+from keat.attention.layer import KernelizedAttention, LastEvents, modulated
+from keat.attention.query_times import TimedAttention
 from keat.clock import PLAIN, Clock
 from keat.errors import InputError
-from keat.events import EventStream
 from keat.kernels import create_kernel
-from keat.models.contract import LearnedLinkModel, Queries
-from keat.models.predictor import LinkPredictor
-from keat.models.query_time import score_at_all_times
+from keat.models.contract import EmbedsNodes, KeepsEvents, Queries
+from keat.models.decoders import LinkPredictor
 from keat.models.tgn_config import TGNConfig
-from keat.ops.edge_mixing import Edges, mix_edges
-from keat.state.event_log import EventLog
-from keat.state.identity import NodeIdentity
-from keat.state.memory import NodeMemory
-from keat.state.node_state import NodeState
-from keat.state.recent_events import RecentEvents
-from keat.state.tensors import as_tensor
+from keat.models.tgn_memory import MemoryUpdate, NodeIdentity
+from keat.ops import Edges, mix_edges
+from keat.state import NodeState, as_tensor
 from keat.time_encoding import Cosine, TimeEncoder, create_time_encoder
 
 __all__ = ["TGN", "TGNConfig"]
@@ -30,7 +24,7 @@ __all__ = ["TGN", "TGNConfig"]
 PAIRS_AT_ONCE = 1 << 14  # (node, time) pairs embedded together in evaluation: about 100 MiB of encodings
 
 
-class TGN(LearnedLinkModel):
+class TGN(KeepsEvents, EmbedsNodes):
     """An event (u, v, t, e) brings a message e of R numbers. Of every node i the model keeps a memory s_i; it
     reads the last K events of i: the memory s_j of the other end, the message e_ij, the age Δ_ij.
 
@@ -46,6 +40,7 @@ class TGN(LearnedLinkModel):
 
     name = "tgn"
     cuts_matter = True  # of several events of a node in one call, its memory is told of the last
+    state: NodeState
 
     def __init__(
         self, num_nodes: int, feature_dim: int, sigma: float, config: TGNConfig, clock: Clock = PLAIN
@@ -60,24 +55,27 @@ class TGN(LearnedLinkModel):
         encoder = create_time_encoder(config.time_encoder, dim, config.precision)
         self.kernel = create_kernel(config.kernel, sigma, config.width, config.heads)
         identity = NodeIdentity(dim) if config.messages == "v2" else None
-        self.memory = NodeMemory(num_nodes, feature_dim, dim, encoder, identity, clock)
+        self.memory = MemoryUpdate(feature_dim, dim, encoder, identity, clock)
         self.attention = KernelizedAttention(
-            dim,
-            dim + feature_dim,
-            dim,
-            config.heads,
-            config.dropout,
-            config.modulate,
-            config.shared_edge_weights,
+            node_dim=dim,
+            edge_dim=dim + feature_dim,
+            out_dim=dim,
+            heads=config.heads,
+            dropout=config.dropout,
+            modulate=config.modulate,
+            shared_edge_weights=config.shared_edge_weights,
         )
         self.predictor = LinkPredictor(dim)
-        self.log, self.recent = EventLog(feature_dim), RecentEvents(num_nodes, config.neighbors)
-        self.state = NodeState(self.log, self.recent, self.memory)
+        self.state = NodeState(num_nodes, feature_dim, config.neighbors, self.memory)
 
     @property
     def time_encoder(self) -> TimeEncoder:
         """φ, one for memory and attention."""
         return self.memory.time_encoder
+
+    @property
+    def last_layer(self) -> nn.Linear:
+        return self.predictor.lin_final
 
     # -- embeddings ----------------------------------------------------------------------------------
 
@@ -85,19 +83,21 @@ class TGN(LearnedLinkModel):
         """z (n, d) of nodes (n,), at times ``t`` (n,) where Δ is measured from the query."""
         past = self.state.past(nodes)
         now = past.last_update[past.row] if t is None else t.repeat_interleave(past.first.diff())  # (V,)
-        age = self.clock.ages(now - self.log.t[past.event])  # (V,) Δ
+        age = self.clock.ages(now - past.happened)  # (V,) Δ
         ones = past.x.new_ones(len(age), self.config.heads)  # (V, H)
         psi = self.kernel(age).expand_as(ones)  # (V, H) ψ(Δ)
+        # KEAT is one multiplication, a = ψ · [φ ‖ e], of what keys and values have of an edge; `mix_edges`
+        # does it as it reads φ and e. ``modulate`` is the ablation: ψ on nodes instead, on both, on nothing.
         psi_node, psi_edge = modulated(self.config.modulate, psi, ones)  # with "edge", KEAT: 1 and ψ
         edges = Edges(
             first=past.first,  # (n + 1,)
             x=past.x,  # (M, d) s_j, at row
             row=past.row,  # (V,)
             time=self.time_encoder(age),  # (V, T) φ(Δ)
-            message=self.log.features,  # (E, R) e, at event
+            message=self.state.messages,  # (E, R) e, at event
             event=past.event,  # (V,)
             psi_node=psi_node,
-            psi_edge=psi_edge,  # times [φ(Δ) ‖ e], in keys and values
+            psi_edge=psi_edge,
             keep=functional.dropout(ones, self.config.dropout, self.training),
         )
         probe = self.attention.packed_probe(past.seeds)  # (H, n, d + T + R + 1)
@@ -123,9 +123,8 @@ class TGN(LearnedLinkModel):
             return self._score(queries)
 
     def _score(self, queries: Queries) -> Tensor:
-        device = self.log.t.device
-        src, candidates = (as_tensor(ids, device).long() for ids in (queries.src, queries.candidates))
-        t = as_tensor(queries.t, device)
+        src, candidates = (as_tensor(ids, self.device).long() for ids in (queries.src, queries.candidates))
+        t = as_tensor(queries.t, self.device)
         if queries.shared and not self.training:
             if self.config.delta == "neighbor":
                 return self._score_shared(src, candidates, queries.candidates)
@@ -140,7 +139,7 @@ class TGN(LearnedLinkModel):
         """Candidates (B, C) of each source (B,) by itself."""
         both = torch.cat((src, candidates.flatten()))
         if self.config.delta == "neighbor":
-            nodes, place = self.state.numbering.distinct(both)
+            nodes, place = self.state.distinct(both)
             z = self.embed(nodes)
         else:
             z = self.embed(both, torch.cat((t, t.repeat_interleave(candidates.shape[1]))))
@@ -151,46 +150,19 @@ class TGN(LearnedLinkModel):
     def _score_shared(self, src: Tensor, candidates: Tensor, key: object) -> Tensor:
         """One list (C,) for all: a candidate is embedded once, and again if something it sees has changed."""
         stale = self.state.stale(key, candidates)
-        nodes, place = self.state.numbering.distinct(src)
+        nodes, place = self.state.distinct(src)
         z = self.embed(torch.cat((nodes, candidates[stale])))
         sources, others = self.predictor.lin_src(z[: len(nodes)]), self.predictor.lin_dst(z[len(nodes) :])
         return self.predictor.shared(sources[place], self.state.renewed(candidates, stale, others))
 
     def _score_at_all_times(self, src: Tensor, t: Tensor, candidates: Tensor, encoder: Cosine) -> Tensor:
         """One list (C,) for all, where Δ is measured from the query: B times, without B·C embeddings."""
-        return score_at_all_times(
-            self.attention,
-            self.predictor,
-            self.kernel,
-            encoder,
-            self.clock,
-            self.predictor.lin_src(self.embed(src, t)),  # (B, d)
-            t,
-            self.state.slots(candidates),
-            self.log.features,
-        )
-
-    # -- state ---------------------------------------------------------------------------------------
-
-    def observe(self, events: EventStream) -> None:
-        self.state.observe(events)
-
-    def reserve(self, events: int) -> None:
-        self.log.reserve(events)
-
-    def reset(self) -> None:
-        self.state.clear()
-
-    def train(self, mode: bool = True) -> TGN:
-        """Entering evaluation applies all pending messages; parameters may have changed either way."""
-        if self.training and not mode:
-            self.memory.flush(self.log)
-        self.state.forget_computed()
-        super().train(mode)
-        return self
-
-    def stream_state(self) -> dict[str, Tensor]:
-        return self.state.save()
-
-    def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        self.state.load(state)
+        sources: Tensor = self.predictor.lin_src(self.embed(src, t)).T.contiguous()  # (d, B)
+        slots, memory = self.state.slots(candidates), self.state.memory
+        age = torch.where(slots.mask, t.min() - slots.happened, 0)  # (C, K)
+        past = LastEvents(memory, slots.other, slots.mask, slots.event, age, self.state.messages)
+        layers = TimedAttention(self.attention, self.kernel, encoder, self.clock)
+        logits = sources.new_empty(len(candidates), len(t))  # (C, B)
+        for part, *projected in layers.project(self.predictor.lin_dst, t, memory[candidates], past):
+            logits[part] = self.predictor.shared_at_all_times(sources, *projected)
+        return logits.T

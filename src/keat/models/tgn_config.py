@@ -5,18 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from keat.attention import Modulate
-from keat.models import shared_help
-from keat.models.settings import (
-    PairTermName,
-    check_divides,
-    check_dropout,
-    check_each,
-    check_sizes,
-    check_width,
-    setting,
-)
-from keat.ops.phase import Precision
+from keat.attention.layer import Modulate
+from keat.models.settings import Help, PairTermName, check_divides, check_model, setting
+from keat.ops import Precision
 
 Delta = Literal["neighbor", "query"]
 Messages = Literal["v1", "v2"]
@@ -36,32 +27,29 @@ class TGNConfig:
     is put beside the model by `keat.models.registry.assemble`.
     """
 
-    kernel: str = setting("identity", shared_help.KERNEL)
-    width: float = setting(1.0, shared_help.WIDTH)
+    kernel: str = setting("identity", Help.KERNEL)
+    width: float = setting(1.0, Help.WIDTH)
     delta: Delta = setting(
         "neighbor",
         "Age of an event: neighbor (until its last update; released code) or query (paper).",
     )
-    clock: str = setting("s", shared_help.CLOCK)
-    time_encoder: str = setting("cosine", shared_help.TIME_ENCODER)
-    precision: Precision = setting("exact", shared_help.PRECISION)
-    modulate: Modulate = setting("edge", shared_help.MODULATE)
+    clock: str = setting("s", Help.CLOCK)
+    time_encoder: str = setting("cosine", Help.TIME_ENCODER)
+    precision: Precision = setting("exact", Help.PRECISION)
+    modulate: Modulate = setting("edge", Help.MODULATE)
     shared_edge_weights: bool = setting(
         True, "Whether keys and values share the matrix of edges (released code) or have one each (paper)."
     )
     dim: int = setting(100, "Size of memory, time encoding and embedding alike.")
     neighbors: int = setting(10, "Last events of a node that it attends to.")
-    heads: int = setting(2, shared_help.HEADS)
-    dropout: float = setting(0.1, shared_help.DROPOUT)
+    heads: int = setting(2, Help.HEADS)
+    dropout: float = setting(0.1, Help.DROPOUT)
     messages: Messages = setting(
         "v1", "What the memory is told: v1, or v2 with who met whom; matters for node properties."
     )
-    pair_term: PairTermName = setting("none", shared_help.PAIR_TERM)
-    pair_widths: str = setting("geometric", shared_help.PAIR_WIDTHS)
+    pair_term: PairTermName = setting("none", Help.PAIR_TERM)
+    pair_widths: str = setting("geometric", Help.PAIR_WIDTHS)
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "dim", "neighbors", "heads")
+        check_model(self, "dim", "neighbors", "heads")
         check_divides(self.heads, self.dim, "a dim")
-        check_dropout(self)
-        check_width(self)

@@ -13,12 +13,13 @@ import numpy.typing as npt
 from torch import Tensor, nn
 
 from keat.events import EventStream
-from keat.models.contract import LearnedLinkModel, Queries
+from keat.models.contract import EmbedsNodes, Queries
+from keat.models.pair_explanation import PairExplanation
 from keat.models.rank import KeatRank
-from keat.state.checking import parts_of
+from keat.state import parts_of
 
 
-class WithPairTerm(LearnedLinkModel):
+class WithPairTerm(EmbedsNodes):
     """logit(u, v, t) = encoder(u, v, t) + pair(u, v, t).
 
     The last layer of the encoder's decoder starts at zero: training begins with the pair term alone, and the
@@ -31,12 +32,13 @@ class WithPairTerm(LearnedLinkModel):
     name = "model with a pair term"
     trains_in_turn = True
 
-    def __init__(self, encoder: LearnedLinkModel, pair: KeatRank, last_layer: nn.Linear) -> None:
+    def __init__(self, encoder: EmbedsNodes, pair: KeatRank) -> None:
         super().__init__()
         self.encoder, self.pair = encoder, pair
         self.sigma, self.clock, self.cuts_matter = encoder.sigma, encoder.clock, encoder.cuts_matter
-        nn.init.zeros_(last_layer.weight)
-        nn.init.zeros_(last_layer.bias)
+        self.embedding_dim = encoder.embedding_dim
+        nn.init.zeros_(self.last_layer.weight)
+        nn.init.zeros_(self.last_layer.bias)
         self._not_observed: EventStream | None = None
 
     # -- state -----------------------------------------------------------------------------------------
@@ -109,6 +111,16 @@ class WithPairTerm(LearnedLinkModel):
         paired = self.pair.score_in_turn(queries, events)
         return [one + other for one, other in zip(encoded, paired, strict=True)]
 
+    def explain_pair(self, src: int, candidate: int, t: int) -> PairExplanation:
+        """Of the pair term alone."""
+        return self.pair.explain_pair(src, candidate, t)
+
+    # -- embeddings ------------------------------------------------------------------------------------
+
     def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:
         self._catch_up()
         return self.encoder.embeddings(nodes, t)
+
+    @property
+    def last_layer(self) -> nn.Linear:
+        return self.encoder.last_layer

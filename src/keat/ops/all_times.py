@@ -1,5 +1,5 @@
 """Attention of all candidates at all query times of a batch: what lies between the matrix products of
-`keat.models.query_time`, in few passes.
+`keat.attention.query_times`, in few passes.
 
 Shapes: c candidates with K events each, H heads, T frequencies, B queries. The query is always the last axis,
 so the innermost loops are made of vector instructions.

@@ -1,6 +1,6 @@
 """Attention's sums over the past events of each seed.
 
-`keat.attention.mixing.mix` gives every seed K slots, copies the features of each slot together and multiplies
+`keat.ops.slot_mixing` gives every seed K slots, copies the features of each slot together and multiplies
 thousands of tiny matrices. A CPU is three times quicker with plain loops: here the events of seed n are rows
 ``first[n]`` to ``first[n + 1]`` of flat arrays, and features are read where they are.
 

@@ -25,12 +25,12 @@ TURN = 2 * math.pi
 BLOCK = 100_000  # float64 numbers worked on at a time: they stay in the cache of one core
 
 
-def phase(age: Tensor, frequency: Tensor, offset: Tensor, precision: Precision = "exact") -> Tensor:
+def angle(age: Tensor, frequency: Tensor, offset: Tensor, precision: Precision = "exact") -> Tensor:
     """The angle wΔ + b, (..., dim), in the dtype of ``offset``; less whole turns of wΔ where it is exact."""
     if precision == "legacy":
         return F.linear(age.unsqueeze(-1).to(offset.dtype), frequency.unsqueeze(1), offset)
-    angle: Tensor = _Phase.apply(age, frequency, offset)  # type: ignore[no-untyped-call]
-    return angle
+    wrapped: Tensor = _Phase.apply(age, frequency, offset)  # type: ignore[no-untyped-call]
+    return wrapped
 
 
 def cosine(age: Tensor, frequency: Tensor, offset: Tensor) -> Tensor:
@@ -42,7 +42,7 @@ def cosine(age: Tensor, frequency: Tensor, offset: Tensor) -> Tensor:
 
 
 def cosine_plainly(age: Tensor, frequency: Tensor, offset: Tensor) -> Tensor:
-    return phase(age, frequency, offset).cos()
+    return angle(age, frequency, offset).cos()
 
 
 def cosine_and_sine(age: Tensor, frequency: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
@@ -58,8 +58,8 @@ def cosine_and_sine(age: Tensor, frequency: Tensor, offset: Tensor) -> tuple[Ten
 
 
 def cosine_and_sine_plainly(age: Tensor, frequency: Tensor, offset: Tensor) -> tuple[Tensor, Tensor]:
-    angle = phase(age, frequency, offset).detach()
-    return angle.cos(), angle.sin()
+    turned = angle(age, frequency, offset).detach()
+    return turned.cos(), turned.sin()
 
 
 class _Phase(torch.autograd.Function):

@@ -20,7 +20,7 @@ from keat.calibration.temperature import Temperature
 from keat.errors import InputError, KeatError
 from keat.events import EventStream, Reading
 from keat.events.written_times import parsed, spoken, spoken_column
-from keat.models.contract import LearnedLinkModel, NodeQueries, Queries
+from keat.models.contract import EmbedsNodes, LearnedLinkModel, NodeQueries, Queries
 from keat.models.node_head import EventHead, EventQueries, NodeHead
 from keat.runs.answer import Answer
 from keat.runs.pairs import read_pairs
@@ -194,6 +194,10 @@ class Answers:
     def embeddings(self, now: int) -> Answer:
         """A row for each node: its label and its embedding."""
         encoder = self.model.encoder if isinstance(self.model, NodeHead) else self.model
+        if not isinstance(encoder, EmbedsNodes):
+            raise InputError(
+                f"{encoder.name} scores pairs of nodes; it has no embedding of a node by itself."
+            )
         nodes = torch.arange(len(self.names))
         with torch.no_grad():
             pieces = [

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.runs.epochs import checking
-from keat.state.checking import Expected, check_state, like, parts_of
+from keat.state import Expected, check_state, like, parts_of
 
 
 def load_training(

@@ -25,7 +25,7 @@ from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import NodeHead
 from keat.runs.node_names import NodeNames
 from keat.runs.seen import Seen
-from keat.state.checking import parts_of
+from keat.state import parts_of
 from keat.tasks.script import TGB_BATCH, steps_by_time
 
 StreamModel = LearnedLinkModel | NodeHead

@@ -33,6 +33,11 @@ WHOLE_GRAPH = FitConfig(epochs=500, patience=500, lr=1e-2, clip=2.0, tolerance=0
 # Of TGB's examples, and of the paper, which takes theirs but for the length of training on wiki: one
 # negative, 1e-4, batches of 200. Node properties and JODIE's protocol have 50 epochs and no early stopping.
 EXAMPLES = FitConfig(epochs=30, patience=5, lr=1e-4)
+PUBLISHED: dict[type, FitConfig] = {
+    # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training.
+    TGNConfig: replace(EXAMPLES, recipe="tgb-parity"),
+    **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig), EXAMPLES),
+}
 WITHOUT_STOPPING = FitConfig(epochs=50, patience=50, lr=1e-4)
 WIKI = ("tgbl-wiki", "wikipedia")
 
@@ -55,10 +60,9 @@ def usual_fit(
 
 def _published(model: str, kind: str, preset: Preset, data: str) -> FitConfig:
     config = TRAINED[model].config
-    if isinstance(config, RankConfig):
+    if type(config) not in PUBLISHED:
         raise InputError(f"{model} is in no table of the paper or of TGB; leave the preset out.")
     if kind != "link-ranking":
         return WITHOUT_STOPPING
-    # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training.
-    found = replace(EXAMPLES, recipe="tgb-parity") if isinstance(config, TGNConfig) else EXAMPLES
+    found = PUBLISHED[type(config)]
     return replace(found, epochs=200, patience=25) if preset == "paper" and data in WIKI else found

@@ -59,7 +59,7 @@ from keat.runs.epochs import (
 )
 from keat.runs.optimizer_state import load_training, optimizer_tensors
 from keat.runs.run_file import DESCRIPTION, IDS, RunFile, read_run_file
-from keat.state.checking import check_state, like, parts_of
+from keat.state import check_state, like, parts_of
 from keat.training.fit import EpochReport
 
 KEPT: tuple[Kept, ...] = ("last", "best")

@@ -15,8 +15,8 @@ from keat.disk import safe_name
 from keat.errors import InputError
 from keat.events import Reading
 from keat.events.splitting import HELD_OUT
-from keat.models.node_features import with_node_features
 from keat.models.registry import GRAPH_ARCHITECTURES
+from keat.models.settings import with_node_features
 from keat.runs.presets import Preset
 from keat.runs.run import Run, has_seen_all, open_trained
 from keat.runs.run_model import Data, train_run

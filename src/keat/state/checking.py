@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from keat.errors import InputError
+from keat.events import EventStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,14 @@ def check_that(holds: Tensor | bool, sentence: str) -> None:
     """What no range can say."""
     if not (holds if isinstance(holds, bool) else bool(holds.all())):
         raise InputError(sentence)
+
+
+def check_feature_dim(events: EventStream, wanted: int) -> None:
+    """Of events that are to be observed."""
+    if events.feature_dim != wanted:
+        raise InputError(
+            f"{events.name} has {events.feature_dim} features an event, but the model was made for {wanted}."
+        )
 
 
 def parts_of(state: Mapping[str, Tensor], prefixes: Iterable[str]) -> list[dict[str, Tensor]]:

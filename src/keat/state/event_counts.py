@@ -76,13 +76,12 @@ class EventCounts:
     def _rows(self, src: npt.NDArray[np.int32], dst: npt.NDArray[np.int32]) -> Times:
         return self.row_of_pair.get(src, dst[:, None], _UNKNOWN)[:, 0]
 
-    def state(self) -> dict[str, Tensor]:
-        """Everything, for a checkpoint."""
+    def save(self) -> dict[str, Tensor]:
         return {name: torch.from_numpy(array.values.copy()) for name, array in self._arrays().items()} | {
             "known": torch.tensor(len(self.row_of_pair))
         }
 
-    def load_state(self, state: dict[str, Tensor]) -> None:
+    def load(self, state: dict[str, Tensor]) -> None:
         check_state(state, _expected())
         known = int(state["known"])
         check_that(known <= len(state["pairs.count"]), f"'known' is {known}, more pairs than there are")

@@ -8,104 +8,97 @@ the history of the node at its *other* end, as it was at that moment, begins rig
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from keat.errors import InputError
 from keat.events import EventStream
-from keat.ops.compiling import Integers, compiled
-from keat.state.checking import Expected, check_in_order, whole
+from keat.ops import Integers, compiled
+from keat.state.checking import Expected, check_feature_dim, check_in_order, check_state, whole
+from keat.state.node_features import NodeFeatures
+from keat.state.past_events import PastSlots
 from keat.state.tensors import as_tensor
 
 NONE = -1
 
+Nodes = npt.NDArray[np.integer]
+
 
 class EventHistory(nn.Module):
-    """Every event observed so far, and for every node the chain of its entries.
+    """Every event observed so far, for every node the chain of its entries, and the features of nodes that
+    came with the events. It is an `EventState`.
 
     Ends, times and chains stay on the host, where chains are walked; features are a tensor that moves with
     the model. An event of a node with itself has two entries in that node's chain and so is read twice.
     """
 
-    features: Tensor  # (capacity, d)
-    node: Integers  # (2·capacity,) the end an entry belongs to
-    t: Integers  # (capacity,)
-    previous: Integers  # (2·capacity,) the entry before this one in its node's chain, or -1
-    head: Integers  # (nodes,) the newest entry of each node, or -1
+    _features: Tensor  # (capacity, d)
+    _node: Integers  # (2·capacity,) the end an entry belongs to
+    _t: Integers  # (capacity,)
+    _previous: Integers  # (2·capacity,) the entry before this one in its node's chain, or -1
+    _head: Integers  # (nodes,) the newest entry of each node, or -1
 
-    def __init__(self, num_nodes: int, feature_dim: int, capacity: int = 1024) -> None:
+    def __init__(self, num_nodes: int, feature_dim: int, node_dim: int = 0, capacity: int = 1024) -> None:
         super().__init__()
-        self.length = 0
-        self.node = np.empty(2 * capacity, dtype=np.int64)
-        self.t = np.empty(capacity, dtype=np.int64)
-        self.previous = np.empty(2 * capacity, dtype=np.int64)
-        self.head = np.full(num_nodes, NONE, dtype=np.int64)
-        self.register_buffer("features", torch.zeros(capacity, feature_dim), persistent=False)
-
-    def __len__(self) -> int:
-        return self.length
+        self._length = 0
+        self._node = np.empty(2 * capacity, dtype=np.int64)
+        self._t = np.empty(capacity, dtype=np.int64)
+        self._previous = np.empty(2 * capacity, dtype=np.int64)
+        self._head = np.full(num_nodes, NONE, dtype=np.int64)
+        self.register_buffer("_features", torch.zeros(capacity, feature_dim), persistent=False)
+        self.node_features = NodeFeatures(node_dim)
 
     def clear(self) -> None:
-        self.length = 0
-        self.head.fill(NONE)
+        """Features of nodes stay: they are of no event."""
+        self._length = 0
+        self._head.fill(NONE)
 
     def reserve(self, events: int) -> None:
-        """Make room at once where the number of events to come is known."""
-        if events <= len(self.t):
+        if events <= len(self._t):
             return
-        for name, size in (("node", 2), ("t", 1), ("previous", 2)):
+        for name, size in (("_node", 2), ("_t", 1), ("_previous", 2)):
             grown = np.empty(size * events, dtype=np.int64)
-            grown[: size * self.length] = getattr(self, name)[: size * self.length]
+            grown[: size * self._length] = getattr(self, name)[: size * self._length]
             setattr(self, name, grown)
-        features = self.features.new_zeros(events, self.features.shape[1])
-        features[: self.length] = self.features[: self.length]
-        self.features = features
+        features = self._features.new_zeros(events, self._features.shape[1])
+        features[: self._length] = self.event_features()
+        self._features = features
 
     def grow(self, num_nodes: int) -> None:
-        """Make room for nodes that have appeared."""
-        more = max(0, num_nodes - len(self.head))
-        self.head = np.concatenate((self.head, np.full(more, NONE, dtype=np.int64)))
+        more = max(0, num_nodes - len(self._head))
+        self._head = np.concatenate((self._head, np.full(more, NONE, dtype=np.int64)))
 
-    def append(self, events: EventStream) -> None:
-        """Take in events, in order, none older than those before; nodes beyond the size make room."""
-        if events.feature_dim != self.features.shape[1]:
-            raise InputError(
-                f"{events.name} has {events.feature_dim} features an event, but the model was made for "
-                f"{self.features.shape[1]}."
-            )
+    def observe(self, events: EventStream) -> None:
+        self.node_features.learn(events)
+        check_feature_dim(events, self._features.shape[1])
         self._append(events.src, events.dst, events.t, as_tensor(events.features))
 
-    def _append(
-        self, src: npt.NDArray[np.integer], dst: npt.NDArray[np.integer], t: Integers, features: Tensor
-    ) -> None:
-        first, last = self.length, self.length + len(t)
-        if last > len(self.t):
-            self.reserve(max(last, 2 * len(self.t)))
+    def _append(self, src: Nodes, dst: Nodes, t: Integers, features: Tensor) -> None:
+        first, last = self._length, self._length + len(t)
+        if last > len(self._t):
+            self.reserve(max(last, 2 * len(self._t)))
         needed = 1 + int(max(src.max(initial=-1), dst.max(initial=-1)))
-        if needed > len(self.head):
-            self.grow(max(needed, len(self.head) * 3 // 2))
-        self.node[2 * first : 2 * last : 2], self.node[2 * first + 1 : 2 * last : 2] = src, dst
-        self.t[first:last] = t
-        self.features[first:last] = features
-        _chain(self.previous, self.head, self.node, 2 * first, 2 * last)
-        self.length = last
+        if needed > len(self._head):
+            self.grow(max(needed, len(self._head) * 3 // 2))
+        self._node[2 * first : 2 * last : 2], self._node[2 * first + 1 : 2 * last : 2] = src, dst
+        self._t[first:last] = t
+        self._features[first:last] = features
+        _chain(self._previous, self._head, self._node, 2 * first, 2 * last)
+        self._length = last
 
     # -- reading -------------------------------------------------------------------------------------
 
-    def before(self, nodes: npt.NDArray[np.integer], t: Integers, k: int) -> Integers:
+    def before(self, nodes: Nodes, t: Integers, k: int) -> Integers:
         """The last ``k`` entries of each node strictly before its time, (n, k).
 
         The newest is in the last column, older ones to the left of it, -1 where there are no more.
         """
         found = np.full((len(nodes), k), NONE, dtype=np.int64)
-        known = nodes < len(self.head)
+        known = nodes < len(self._head)
         start = np.full(len(nodes), NONE, dtype=np.int64)
-        start[known] = self.head[nodes[known]]
-        _walk(self.previous, self.t, start, np.ascontiguousarray(t), found)
+        start[known] = self._head[nodes[known]]
+        _walk(self._previous, self._t, start, np.ascontiguousarray(t), found)
         return found
 
     def before_entries(self, entries: Integers, k: int) -> Integers:
@@ -116,50 +109,72 @@ class EventHistory(nn.Module):
         found = np.full((len(entries), k), NONE, dtype=np.int64)
         real = entries >= 0
         held = np.where(real, entries, 0)
-        start = np.where(real, self.previous[held ^ 1], NONE)
-        _walk(self.previous, self.t, start, self.t[held >> 1], found)
+        start = np.where(real, self._previous[held ^ 1], NONE)
+        _walk(self._previous, self._t, start, self._t[held >> 1], found)
         return found
 
+    def slots(self, entries: Integers) -> PastSlots:
+        """Entries (n, k) as events in slots."""
+        mask = entries >= 0
+        held = np.where(mask, entries, 0)
+        columns = (mask, self.other_end(held), self.event_of(held), self.time_of(held))
+        return PastSlots(*(as_tensor(column, self._features.device) for column in columns))
+
     def event_of(self, entries: Integers) -> Integers:
-        """Event numbers; row i of ``features`` belongs to event i. -1 stays -1."""
+        """Event numbers; row i of ``messages`` belongs to event i. -1 stays -1."""
         return entries >> 1
 
     def other_end(self, entries: Integers) -> Integers:
         """The node at the other end of each entry's event. There must be no -1 among the entries."""
-        node: Integers = self.node[entries ^ 1]
+        node: Integers = self._node[entries ^ 1]
         return node
 
     def time_of(self, entries: Integers) -> Integers:
         """When it happened. There must be no -1 among the entries."""
-        t: Integers = self.t[entries >> 1]
+        t: Integers = self._t[entries >> 1]
         return t
+
+    @property
+    def messages(self) -> Tensor:
+        """Features (·, d) of events, by number; rows beyond the last event are room."""
+        return self._features
+
+    def __len__(self) -> int:
+        return self._length
+
+    def last_time(self) -> int:
+        return int(self._t[self._length - 1])
+
+    def sources(self) -> npt.NDArray[np.int32]:
+        return np.unique(self._node[0 : 2 * self._length : 2]).astype(np.int32)
+
+    def destinations(self) -> npt.NDArray[np.int32]:
+        return np.unique(self._node[1 : 2 * self._length : 2]).astype(np.int32)
+
+    def event_features(self) -> Tensor:
+        return self._features[: self._length]
 
     # -- checkpoints ---------------------------------------------------------------------------------
 
-    def state(self) -> dict[str, Tensor]:
+    def save(self) -> dict[str, Tensor]:
         """The events; chains follow from them."""
-        ends = torch.from_numpy(self.node[: 2 * self.length]).view(-1, 2)
+        ends = torch.from_numpy(self._node[: 2 * self._length]).view(-1, 2)
         return {
             "src": ends[:, 0].contiguous(),
             "dst": ends[:, 1].contiguous(),
-            "t": torch.from_numpy(self.t[: self.length]),
-            "features": self.features[: self.length],
+            "t": torch.from_numpy(self._t[: self._length]),
+            "features": self.event_features(),
+            "node_features": self.node_features.table,
         }
 
-    def expected(self) -> dict[str, Expected]:
-        """What a kept state has to be. Nodes are those there is room for: a number out of a file could ask
-        for any amount of it."""
-        nodes = len(self.head)
-        return {
-            "src": whole("events", lowest=0, below=nodes),
-            "dst": whole("events", lowest=0, below=nodes),
-            "t": whole("events"),
-            "features": Expected(self.features.dtype, ("events", self.features.shape[1])),
-        }
-
-    def load_state(self, state: Mapping[str, Tensor]) -> None:
-        """Hold the events of a state that is as `expected`."""
+    def load(self, state: dict[str, Tensor]) -> None:
+        """Nodes are those there is room for: a number out of a file could ask for any amount of it."""
+        node = whole("events", lowest=0, below=len(self._head))
+        features = Expected(self._features.dtype, ("events", self._features.shape[1]))
+        events = {"src": node, "dst": node, "t": whole("events"), "features": features}
+        check_state(state, events | {"node_features": self.node_features.expected()})
         check_in_order("t", state["t"])
+        self.node_features.load(state["node_features"])
         self.clear()
         src, dst, t = (state[name].cpu().numpy() for name in ("src", "dst", "t"))
         self._append(src, dst, t, state["features"])

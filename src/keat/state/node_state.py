@@ -7,157 +7,198 @@ and columns of a list of candidates that is asked about again and again.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from keat.errors import InputError
 from keat.events import EventStream
-from keat.state.checking import check_state
+from keat.ops import Numbering
+from keat.state.checking import check_feature_dim, check_state
 from keat.state.event_log import EventLog
-from keat.state.memory import NodeMemory
-from keat.state.numbering import Numbering
+from keat.state.memory import NodeMemory, Update
+from keat.state.past_events import PastEvents, PastSlots
 from keat.state.recent_events import RecentEvents
+from keat.state.tensors import as_tensor
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PastEvents:
-    """The last events of n nodes one after the other, V in all."""
+class NodeState(nn.Module):
+    """Log, recent events and memory as one. It is an `EventState`, and a module so that it moves with the
+    model; it has no parameters: ``update``, the rule by which memories change, belongs to the model."""
 
-    seeds: Tensor  # (n, d) memory of the nodes
-    x: Tensor  # (M, d) memory of all nodes their events lead to
-    last_update: Tensor  # (M,) of these
-    first: Tensor  # (n + 1,) where those of each node begin
-    row: Tensor  # (V,) row of x: the node at the other end
-    event: Tensor  # (V,) number of the event
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PastSlots:
-    """The same in K slots for each node."""
-
-    seeds: Tensor  # (n, d) memory of the nodes
-    x: Tensor  # (M, d) memory of all nodes their events lead to
-    index: Tensor  # (n, K) row of x
-    mask: Tensor  # (n, K) whether there is an event; where not, the other entries may be any index
-    event: Tensor  # (n, K) number of the event
-    happened: Tensor  # (n, K) time of the event
-
-    def __getitem__(self, rows: slice) -> PastSlots:
-        index, mask, event, happened = (
-            part[rows] for part in (self.index, self.mask, self.event, self.happened)
-        )
-        return PastSlots(self.seeds[rows], self.x, index, mask, event, happened)
-
-
-class NodeState:
-    """Log, recent events and memory as one: observe, read, save, load, grow.
-
-    The three are modules of the model, by which their parameters have their names; this only leads them.
-    """
-
-    def __init__(self, log: EventLog, recent: RecentEvents, memory: NodeMemory) -> None:
-        self.log, self.recent, self.memory = log, recent, memory
-        self.numbering = Numbering()
+    def __init__(self, num_nodes: int, feature_dim: int, neighbors: int, update: Update) -> None:
+        super().__init__()
+        self._log = EventLog(feature_dim)
+        self._recent = RecentEvents(num_nodes, neighbors)
+        self._memory = NodeMemory(num_nodes, update)
+        self._numbering = Numbering()
         self._just_read: tuple[Tensor, Tensor, Tensor] | None = None  # nodes, memory, last update
         self._kept: _KeptColumns | None = None
 
-    def clear(self) -> None:
-        """Forget everything; the next event is the first."""
-        self.log.clear()
-        self.recent.clear()
-        self.memory.clear()
-        self.forget_computed()
-        if not self.memory.training:
-            self.memory.flush(self.log)
+    def train(self, mode: bool = True) -> Self:
+        """Entering evaluation applies all pending messages; parameters may have changed either way."""
+        if self.training and not mode:
+            self._memory.flush(self._log)
+        self._forget_computed()
+        return super().train(mode)
 
-    def forget_computed(self) -> None:
+    def clear(self) -> None:
+        self._log.clear()
+        self._recent.clear()
+        self._memory.clear()
+        self._forget_computed()
+        if not self.training:
+            self._memory.flush(self._log)
+
+    def _forget_computed(self) -> None:
         """Parameters, or what is remembered, may have changed."""
         self._just_read = self._kept = None
 
+    def reserve(self, events: int) -> None:
+        self._log.reserve(events)
+
+    def grow(self, num_nodes: int) -> None:
+        """Nothing: a state that is loaded says itself how many nodes there are."""
+
     def make_room_for(self, *ids: npt.NDArray[np.integer]) -> None:
+        """Nodes that have not been seen get the memory of a node without events."""
         needed = 1 + max(int(part.max(initial=-1)) for part in ids)
-        if needed > len(self.recent.ring):
-            size = max(needed, len(self.recent.ring) * 3 // 2)
-            self.memory.grow(size)
-            self.recent.grow(size)
+        if needed > self.num_nodes:
+            size = max(needed, self.num_nodes * 3 // 2)
+            self._memory.grow(size)
+            self._recent.grow(size)
             self._kept = None
 
     # -- observing -----------------------------------------------------------------------------------
 
     def observe(self, events: EventStream) -> None:
-        """Take in consecutive events."""
         if len(events) == 0:
             return
-        if events.feature_dim != self.log.features.shape[1]:
-            raise InputError(
-                f"{events.name} has {events.feature_dim} features an event, but the model was made for "
-                f"{self.log.features.shape[1]}."
-            )
+        check_feature_dim(events, self.messages.shape[1])
         self.make_room_for(events.src, events.dst)
-        numbers = self.log.append(events)
-        src, dst = self.log.src[numbers], self.log.dst[numbers]
-        nodes, last = self.numbering.last_events(src, dst, numbers)
+        numbers = self._log.append(events)
+        src, dst = self._log.src[numbers], self._log.dst[numbers]
+        nodes, last = self._numbering.last_events(src, dst, numbers)
         with torch.no_grad():
             if not self._keep_just_read(nodes, last):
-                self.memory.observe(nodes, last, self.log)
+                self._memory.observe(nodes, last, self._log)
         self._just_read = None
-        self.recent.insert(src, dst, numbers)
+        self._recent.insert(src, dst, numbers)
         if self._kept is not None:
             self._kept.changed[nodes] = True
 
     def _keep_just_read(self, nodes: Tensor, last: Tensor) -> bool:
         """Where the scores of this batch applied the pending messages of all these nodes already, keep what
         they computed; whether that was so. (Of a crowded time, other events were asked about last.)"""
-        if not self.memory.training or self._just_read is None:
+        if not self.training or self._just_read is None:
             return False
         table, memory, last_update = self._just_read
-        distinct, place = self.numbering.distinct(torch.cat((table, nodes)))
+        distinct, place = self.distinct(torch.cat((table, nodes)))
         if len(distinct) > len(table):
             return False
         place = place[len(table) :]
-        self.memory.write(nodes, memory[place], last_update[place])
-        self.memory.pending[nodes] = last
+        self._memory.write(nodes, memory[place], last_update[place])
+        self._memory.pending[nodes] = last
         return True
+
+    def replace_events(self, first: int, events: EventStream) -> None:
+        """Let events from number ``first`` on have the times and features of others, for all who look them up
+        from now on. What memory was told stays."""
+        rows = slice(first, first + len(events))
+        self._log.t[rows], self._log.features[rows] = as_tensor(events.t), as_tensor(events.features)
 
     # -- reading -------------------------------------------------------------------------------------
 
     def past(self, nodes: Tensor) -> PastEvents:
-        """The last K events of nodes. In training pending messages are applied, with a gradient."""
-        first, event, row = self.recent.past(nodes, self.log)
-        if not self.memory.training:
-            x, last_update = self.memory.memory, self.memory.last_update
-            return PastEvents(x.index_select(0, nodes), x, last_update, first, row, event)
-        table, place = self.numbering.distinct(torch.cat((nodes, row)))
-        x, last_update = self.memory.read(table, self.log)
+        """The last K events of nodes. In training pending messages are applied, with a gradient, and what
+        that gave is kept until the next events are observed (or `forget_read`): they mostly are of the same
+        nodes. This is the one thing that a score leaves behind, and the state is the same without it."""
+        first, event, row = self._recent.past(nodes, self._log)
+        happened = self._log.t[event]
+        if not self.training:
+            x, last_update = self._memory.memory, self._memory.last_update
+            return PastEvents(x.index_select(0, nodes), x, last_update, first, row, event, happened)
+        table, place = self.distinct(torch.cat((nodes, row)))
+        x, last_update = self._memory.read(table, self._log)
         self._just_read = (table, x.detach(), last_update)
         own, row = torch.tensor_split(place, [len(nodes)])
         all_differ = len(nodes) == 0 or int(own[-1]) == len(nodes) - 1
         seeds = x[: len(nodes)] if all_differ else x.index_select(0, own)
-        return PastEvents(seeds, x, last_update, first, row, event)
-
-    def slots(self, nodes: Tensor) -> PastSlots:
-        """The same in slots, in evaluation."""
-        events = self.recent.of(nodes)  # (n, K)
-        mask = events >= 0
-        events = events.clamp(min=0)
-        others = torch.where(mask, self.log.other_end(events, nodes[:, None]), nodes[:, None])
-        memory = self.memory.memory
-        return PastSlots(memory.index_select(0, nodes), memory, others, mask, events, self.log.t[events])
+        return PastEvents(seeds, x, last_update, first, row, event, happened)
 
     def forget_read(self) -> None:
         """What was read last is not of the events to come."""
         self._just_read = None
 
+    def slots(self, nodes: Tensor) -> PastSlots:
+        """The last K events of nodes in slots, in no particular order. An absent one leads to the node."""
+        return self._slots(nodes, self._recent.of(nodes))
+
+    def slots_newest_first(self, nodes: Tensor) -> PastSlots:
+        """The same, absent ones last."""
+        return self._slots(nodes, self._recent.of(nodes).sort(dim=1, descending=True, stable=True).values)
+
+    def _slots(self, nodes: Tensor, events: Tensor) -> PastSlots:
+        mask = events >= 0
+        events = events.clamp(min=0)
+        others = torch.where(mask, self._log.other_end(events, nodes[:, None]), nodes[:, None])
+        return PastSlots(mask, others, events, self._log.t[events])
+
+    @property
+    def memory(self) -> Tensor:
+        """Of all nodes, (nodes, d), in evaluation, where nothing is pending."""
+        return self._memory.memory
+
+    @property
+    def last_update(self) -> Tensor:
+        """Of all nodes, (nodes,), in evaluation."""
+        return self._memory.last_update
+
+    @property
+    def messages(self) -> Tensor:
+        """Features (·, d) of events, by number; rows beyond the last event are room."""
+        return self._log.features
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes there is room for; others have no past."""
+        return len(self._recent.ring)
+
+    def distinct(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Distinct nodes, and for each of ``nodes`` (n,) where among them it is."""
+        return self._numbering.distinct(nodes)
+
+    def event(self, number: int) -> tuple[int, int, int]:
+        """Source, destination and time of an event."""
+        log = self._log
+        return int(log.src[number]), int(log.dst[number]), int(log.t[number])
+
+    def __len__(self) -> int:
+        return self._log.length
+
+    def last_time(self) -> int:
+        return int(self._log.state()["t"].max())
+
+    def sources(self) -> npt.NDArray[np.int32]:
+        return np.unique(self._log.state()["src"].cpu().numpy()).astype(np.int32)
+
+    def destinations(self) -> npt.NDArray[np.int32]:
+        return np.unique(self._log.state()["dst"].cpu().numpy()).astype(np.int32)
+
+    def event_features(self) -> Tensor:
+        return self._log.state()["features"]
+
+    # -- a list of candidates that is asked about again ----------------------------------------------
+
     def stale(self, key: object, nodes: Tensor) -> Tensor:
         """Positions of those nodes of a list whose column is not known, or may have changed since it was: an
         event was observed of the node or of one that it has had an event with. ``key`` is the list's own."""
         if self._kept is None or self._kept.key is not key:
-            unknown = torch.ones(len(self.recent.ring), dtype=torch.bool, device=nodes.device)
+            unknown = torch.ones(self.num_nodes, dtype=torch.bool, device=nodes.device)
             self._kept = _KeptColumns(key, None, unknown)
-        return self.recent.touched(nodes, self._kept.changed, self.log)
+        return self._recent.touched(nodes, self._kept.changed, self._log)
 
     def renewed(self, nodes: Tensor, stale: Tensor, rows: Tensor) -> Tensor:
         """Columns (d, nodes) of the list, with those that were `stale` as given (stale, d)."""
@@ -171,31 +212,32 @@ class NodeState:
     # -- checkpoints ---------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Tensor]:
-        """Everything remembered: of the log, only events something still points to."""
+        """Of the log, only events something still points to."""
+        recent, memory = self._recent, self._memory
         held, place = torch.unique(
-            torch.cat((self.recent.ring, self.memory.pending[:, None]), dim=1), return_inverse=True
+            torch.cat((recent.ring, memory.pending[:, None]), dim=1), return_inverse=True
         )
         none = int(held[0] < 0)
         rows = held[none:]
-        log = {f"log.{name}": column[rows] for name, column in self.log.state().items()}
+        log = {f"log.{name}": column[rows] for name, column in self._log.state().items()}
         return log | {
             "ring": place[:, :-1] - none,
-            "inserted": self.recent.inserted,
-            "memory": self.memory.memory,
-            "last_update": self.memory.last_update,
+            "inserted": recent.inserted,
+            "memory": memory.memory,
+            "last_update": memory.last_update,
             "pending": place[:, -1] - none,
         }
 
     def load(self, state: dict[str, Tensor]) -> None:
-        log = {f"log.{name}": expected for name, expected in self.log.expected().items()}
-        check_state(state, log | self.recent.expected() | self.memory.expected())
-        self.log.load_state({name.removeprefix("log."): state[name] for name in log})
+        log = {f"log.{name}": expected for name, expected in self._log.expected().items()}
+        check_state(state, log | self._recent.expected() | self._memory.expected())
+        self._log.load_state({name.removeprefix("log."): state[name] for name in log})
         for name in ("ring", "pending"):
-            self.log.check_ends(name, state[name])
-        self.recent.ring, self.recent.inserted = state["ring"], state["inserted"]
-        self.memory.memory, self.memory.last_update = state["memory"], state["last_update"]
-        self.memory.pending = state["pending"]
-        self.forget_computed()
+            self._log.check_ends(name, state[name])
+        self._recent.ring, self._recent.inserted = state["ring"], state["inserted"]
+        self._memory.memory, self._memory.last_update = state["memory"], state["last_update"]
+        self._memory.pending = state["pending"]
+        self._forget_computed()
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from keat.ops.compiling import compiled
+from keat.ops import compiled
 
 _EMPTY = -1  # keys are non-negative
 _PUT_AT_ONCE = 1 << 16  # room is made for as many new pairs, so memory follows the pairs, not the events

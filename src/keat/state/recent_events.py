@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from keat.ops.compiling import Integers, compiled
+from keat.ops import Integers, compiled
 from keat.state.checking import Expected, whole
 from keat.state.event_log import EventLog
 

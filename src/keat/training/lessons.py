@@ -19,7 +19,7 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
 from keat.models.contract import NodeQueries, Queries
-from keat.state.tensors import as_tensor
+from keat.state import as_tensor
 from keat.tasks.script import TGB_BATCH, is_crowded, steps_in_blocks, steps_in_turn
 from keat.training.losses import LinkLoss, Recipe, link_loss
 

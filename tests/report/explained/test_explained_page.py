@@ -164,7 +164,7 @@ def test_a_narrow_band_is_seen_from_near() -> None:
 
 def test_a_pair_without_a_past_has_a_page_too() -> None:
     model = untrained(small())
-    model.recent.clear()
+    model.state._recent.clear()
     x = explain_pair(model, 1, 2, 10**9, older=100)
     assert counterfactual(x) is None
     text = page(x)

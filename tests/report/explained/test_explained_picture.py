@@ -21,6 +21,6 @@ def test_a_picture_of_an_explanation(tmp_path: Path) -> None:
         tmp_path / "x.png",
     )
     assert_drawn(tmp_path / "x.png")
-    model.recent.clear()
+    model.state._recent.clear()
     write_picture(explain_pair(model, 1, 2, 10**9, older=10), tmp_path / "nothing.png")
     assert_drawn(tmp_path / "nothing.png")

@@ -32,8 +32,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from keat.models.dygformer.config import Reading
-from keat.ops.dropping import dropout
-from keat.ops.token_attention import attend_dropping
+from keat.ops import attend_dropping, dropout
 
 STEEPEST = 30.0  # of the exponents of the paper's readings
 FAINTEST = 1e-35  # ψ below this counts as this: its logarithm must exist

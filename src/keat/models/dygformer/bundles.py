@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from keat.models.dygformer.sequences import PairTokens
-from keat.ops.compiling import Integers
+from keat.ops import Integers
 
 
 @dataclass(frozen=True, slots=True, eq=False)

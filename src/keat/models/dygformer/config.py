@@ -5,18 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from keat.models import shared_help
-from keat.models.settings import (
-    LARGEST,
-    check_divides,
-    check_dropout,
-    check_each,
-    check_range,
-    check_sizes,
-    check_width,
-    setting,
-)
-from keat.ops.phase import Precision
+from keat.models.settings import Help, check_divides, check_model, setting
+from keat.ops import Precision
 
 Reading = Literal["release", "paper_patch", "paper_edge", "key_value"]
 READINGS: tuple[Reading, ...] = get_args(Reading)
@@ -31,21 +21,21 @@ class DyGFormerConfig:
     what the fourth channel tells of a node in a sequence: how often it occurs, or kernel sums of the ages at
     which it does, or both."""
 
-    kernel: str = setting("identity", shared_help.KERNEL)
-    width: float = setting(1.0, shared_help.WIDTH)
-    clock: str = setting("s", shared_help.CLOCK)
+    kernel: str = setting("identity", Help.KERNEL)
+    width: float = setting(1.0, Help.WIDTH)
+    clock: str = setting("s", Help.CLOCK)
     reading: Reading = setting("release", f"How ψ enters the attention: {', '.join(READINGS)}.")
-    time_encoder: str = setting("cosine-geometric", shared_help.TIME_ENCODER)
-    precision: Precision = setting("exact", shared_help.PRECISION)
+    time_encoder: str = setting("cosine-geometric", Help.TIME_ENCODER)
+    precision: Precision = setting("exact", Help.PRECISION)
     length: int = setting(32, "L: the sequence of a node is itself and its last L - 1 events.")
     patch: int = setting(1, "P: consecutive elements of a sequence that make one token.")
     channel: int = setting(50, "Width of each of the four channels of a token.")
     layers: int = setting(2, "Layers of the Transformer.")
-    heads: int = setting(2, shared_help.HEADS)
-    dropout: float = setting(0.1, shared_help.DROPOUT)
-    time_dim: int = setting(100, shared_help.TIME_DIM)
-    node_dim: int = setting(0, shared_help.NODE_DIM)
-    out_dim: int = setting(172, shared_help.OUT_DIM)
+    heads: int = setting(2, Help.HEADS)
+    dropout: float = setting(0.1, Help.DROPOUT)
+    time_dim: int = setting(100, Help.TIME_DIM)
+    node_dim: int = setting(0, Help.NODE_DIM)
+    out_dim: int = setting(172, Help.OUT_DIM)
     legacy_padding: bool = setting(False, "Attend to padding and average over it, as the reference does.")
     cooccurrence: Cooccurrence = setting(
         "counts",
@@ -53,9 +43,5 @@ class DyGFormerConfig:
     )
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "length", "patch", "channel", "layers", "heads", "time_dim", "out_dim")
-        check_range(self, 0, LARGEST, "node_dim")
+        check_model(self, "length", "patch", "channel", "layers", "heads", "time_dim", "out_dim")
         check_divides(self.heads, 4 * self.channel, "four channels")
-        check_dropout(self)
-        check_width(self)

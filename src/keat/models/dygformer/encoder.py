@@ -12,8 +12,7 @@ from torch.nn import functional
 from keat.models.dygformer.attention import PairAttention, scale_edges, scale_nodes
 from keat.models.dygformer.bundles import Bundle
 from keat.models.dygformer.config import Reading
-from keat.ops.dropping import add_dropped
-from keat.ops.feed_forward import feed_forward, hidden_units
+from keat.ops import add_dropped, feed_forward, hidden_units
 
 
 class Layer(nn.Module):

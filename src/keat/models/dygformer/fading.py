@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.models.dygformer.sequences import PairTokens, Sequences
-from keat.ops.compiling import Floats, Integers
-from keat.ops.sequence_counts import sum_cross, sum_own
+from keat.ops import Floats, Integers, sum_cross, sum_own
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,28 +12,24 @@ from torch import Tensor, nn
 from keat.clock import PLAIN, Clock
 from keat.cooccurrence.widths import geometric_widths
 from keat.errors import InputError, unknown_name
-from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
-from keat.models.contract import LearnedLinkModel, Queries, ReadsByTime
+from keat.models.contract import KeepsEvents, Queries, ReadsByTime
+from keat.models.decoders import MergeLayer
 from keat.models.dygformer.bundles import bundles, by_length
 from keat.models.dygformer.config import COOCCURRENCES, READINGS, DyGFormerConfig
 from keat.models.dygformer.encoder import Encoder
 from keat.models.dygformer.fading import FadingSums, sum_up
 from keat.models.dygformer.sequences import PairTokens, Sequences, mean_ages, pair_up, sample, stand_ins
 from keat.models.dygformer.tokens import Channels
-from keat.models.merge import MergeLayer
-from keat.models.node_features import NodeFeatures
-from keat.ops.compiling import Integers
-from keat.state.checking import check_state
-from keat.state.history import EventHistory
-from keat.state.tensors import as_tensor
+from keat.ops import Integers
+from keat.state import EventHistory, as_tensor
 from keat.time_encoding import create_time_encoder
 
 PAIRS_AT_ONCE = 1 << 10  # in evaluation: of 64 tokens each, some 200 MiB
 TOKENS_LEARNING, TOKENS_SCORING = 4096, 1024  # encoded together
 
 
-class DyGFormer(ReadsByTime, LearnedLinkModel):
+class DyGFormer(KeepsEvents, ReadsByTime):
     """The tokens of a pair (u, v) at time t are the patches p of u's last events before t, then those of v's:
 
         x_p = [node ‖ message ‖ φ(Δ) ‖ co-occurrence], each through a linear layer of its own
@@ -45,6 +41,7 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
     """
 
     name = "dygformer"
+    state: EventHistory
 
     def __init__(
         self, num_nodes: int, feature_dim: int, sigma: float, config: DyGFormerConfig, clock: Clock = PLAIN
@@ -60,7 +57,7 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
                 f"{config.patch}."
             )
         self.config, self.sigma, self.clock = config, sigma, clock
-        self.history = EventHistory(num_nodes, feature_dim)
+        self.state = EventHistory(num_nodes, feature_dim, config.node_dim)
         self.kernel = create_kernel(config.kernel, sigma, config.width, config.heads)
         self.plain = isinstance(self.kernel, Identity) or math.isinf(config.width)
         self.widths = geometric_widths(sigma)
@@ -68,7 +65,7 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
             config.patch,
             config.channel,
             feature_dim,
-            NodeFeatures(config.node_dim),
+            self.state.node_features,
             create_time_encoder(config.time_encoder, config.time_dim, config.precision),
             config.cooccurrence,
             len(self.widths),
@@ -77,40 +74,6 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         self.encoder = Encoder(dim, config.layers, config.heads, config.dropout, config.reading)
         self.output = nn.Linear(dim, config.out_dim)
         self.decoder = MergeLayer(config.out_dim, config.out_dim, config.out_dim, 1)
-
-    # -- state ---------------------------------------------------------------------------------------
-
-    def reset(self) -> None:
-        self.history.clear()
-
-    def reserve(self, events: int) -> None:
-        self.history.reserve(events)
-
-    def grow(self, num_nodes: int) -> None:
-        self.history.grow(num_nodes)
-
-    def observe(self, events: EventStream) -> None:
-        self.channels.node_features.learn(events)
-        self.history.append(events)
-
-    def stream_state(self) -> dict[str, Tensor]:
-        return self.history.state() | {"node_features": self.channels.node_features.table}
-
-    def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        node_features = self.channels.node_features
-        check_state(state, self.history.expected() | {"node_features": node_features.expected()})
-        node_features.load(state["node_features"])
-        self.history.load_state(state)
-
-    def last_time(self) -> int:
-        self.require_past(len(self.history))
-        return int(self.history.t[: len(self.history)].max())
-
-    def sources(self) -> npt.NDArray[np.int32]:
-        return np.unique(self.history.node[0 : 2 * len(self.history) : 2]).astype(np.int32)
-
-    def destinations(self) -> npt.NDArray[np.int32]:
-        return np.unique(self.history.node[1 : 2 * len(self.history) : 2]).astype(np.int32)
 
     # -- scores --------------------------------------------------------------------------------------
 
@@ -137,10 +100,10 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
     ) -> Tensor:
         """Logits (N,) of pairs (src[row[i]], nodes[i]) at t[row[i]]."""
         length, patch, alike = self.config.length, self.config.patch, self.config.legacy_padding
-        mine = sample(self.history, src, t, length, patch, alike)
-        others = sample(self.history, nodes, t[row], length, patch, alike)
+        mine = sample(self.state, src, t, length, patch, alike)
+        others = sample(self.state, nodes, t[row], length, patch, alike)
         pairs = same = np.arange(len(row))
-        if not self.training and not self.channels.node_features.used:
+        if not self.training and not self.state.node_features.used:
             pairs, same = np.unique(stand_ins(mine, others, row, patch), return_inverse=True)
         sequences = mine.followed_by(others).measured_by(self.clock)
         order = by_length(sequences.patches, row[pairs], len(src) + pairs)
@@ -162,7 +125,7 @@ class DyGFormer(ReadsByTime, LearnedLinkModel):
         self, sequences: Sequences, tokens: PairTokens, sums: FadingSums | None, t: Integers
     ) -> tuple[Tensor, Tensor | None]:
         """Distinct tokens (R, d), and ψ of their ages (R, heads or 1); none for the plain model."""
-        x = self.channels(sequences, tokens, sums, self.history.features)
+        x = self.channels(sequences, tokens, sums, self.state.messages)
         if self.plain:
             return x, None
         age = mean_ages(sequences, self.config.patch)

@@ -19,9 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.clock import Clock
-from keat.ops.compiling import Integers, compiled
-from keat.ops.sequence_counts import PackedSequences, count_cross, count_own
-from keat.state.history import EventHistory
+from keat.ops import Integers, PackedSequences, compiled, count_cross, count_own
+from keat.state import EventHistory
 
 NONE = -1
 
@@ -48,7 +47,7 @@ class Sequences:
         return Sequences(np.concatenate((self.first, self.first[-1] + other.first[1:])), *columns)
 
     def packed(self, patch: int) -> PackedSequences:
-        """The nodes alone, as `keat.ops.sequence_counts` takes them."""
+        """The nodes alone, as operations take them."""
         start = patch * self.first[:-1]
         return PackedSequences(start, start + self.length, self.first, self.node, patch)
 
@@ -64,8 +63,9 @@ def sample(
 ) -> Sequences:
     """The sequences of ``nodes`` at times ``t``, of as many patches as each fills, or the longest of them."""
     entries = history.before(nodes, t, length - 1)
-    elements = 1 + (entries >= 0).sum(axis=1)
-    patches = -(-elements // patch)
+    there = entries >= 0
+    events = there.sum(axis=1)
+    patches = -(-(1 + events) // patch)
     if alike:
         patches = np.full_like(patches, patches.max(initial=1))
     first = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(patches)))
@@ -73,32 +73,13 @@ def sample(
     node, event = np.full(slots, NONE, dtype=np.int64), np.full(slots, NONE, dtype=np.int64)
     age = np.zeros(slots, dtype=np.int64)
     start = patch * first[:-1]
-    _fill(start, nodes.astype(np.int64), t, entries, elements, history.node, history.t, node, event, age)
-    return Sequences(first, elements, node, event, age)
-
-
-@compiled
-def _fill(
-    start: Integers,
-    nodes: Integers,
-    t: Integers,
-    entries: Integers,
-    elements: Integers,
-    node_of: Integers,
-    t_of: Integers,
-    node: Integers,
-    event: Integers,
-    age: Integers,
-) -> None:
-    for i in range(len(nodes)):
-        slot = start[i]
-        node[slot] = nodes[i]
-        for column in range(entries.shape[1] + 1 - elements[i], entries.shape[1]):
-            slot += 1
-            entry = entries[i, column]
-            node[slot] = node_of[entry ^ 1]
-            event[slot] = entry >> 1
-            age[slot] = t[i] - t_of[entry >> 1]
+    node[start] = nodes
+    near = entries[there]  # of one node after the other, the oldest first
+    before = np.cumsum(events) - events  # events of the nodes before
+    place = np.arange(len(near)) + (start + 1 - before).repeat(events)
+    node[place], event[place] = history.other_end(near), history.event_of(near)
+    age[place] = t.repeat(events) - history.time_of(near)
+    return Sequences(first, 1 + events, node, event, age)
 
 
 def mean_ages(sequences: Sequences, patch: int) -> npt.NDArray[np.float64]:

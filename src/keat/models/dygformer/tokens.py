@@ -16,8 +16,7 @@ from torch.nn import functional
 from keat.models.dygformer.config import Cooccurrence
 from keat.models.dygformer.fading import FadingSums
 from keat.models.dygformer.sequences import PairTokens, Sequences
-from keat.models.node_features import NodeFeatures
-from keat.state.tensors import as_tensor
+from keat.state import NodeFeatures, as_tensor
 from keat.time_encoding import TimeEncoder
 
 

@@ -20,13 +20,12 @@ from keat.clock import PLAIN
 from keat.errors import InputError
 from keat.events import EventStream, NodeLabels
 from keat.kernels import create_kernel
-from keat.models import shared_help
 from keat.models.contract import LearnedNodeModel, NodeQueries
 from keat.models.gearsage.features import FEATURES, TYPES
 from keat.models.gearsage.graph import ContactGraph, Delta
 from keat.models.gearsage.subgraph import Neighborhood, SubgraphSampler
-from keat.models.settings import check_dropout, check_each, check_sizes, check_width, setting
-from keat.state.checking import check_state
+from keat.models.settings import Help, check_model, setting
+from keat.state import check_state
 
 CLASSES = 2
 NODES_AT_ONCE = 1 << 18  # whose messages are summed together when a whole graph is scored
@@ -36,22 +35,19 @@ NODES_AT_ONCE = 1 << 18  # whose messages are summed together when a whole graph
 class GEARSageConfig:
     """The published sizes. ``delta`` is what Δ means, see `Delta`."""
 
-    kernel: str = setting("identity", shared_help.KERNEL)
-    width: float = setting(1.0, shared_help.WIDTH)
+    kernel: str = setting("identity", Help.KERNEL)
+    width: float = setting(1.0, Help.WIDTH)
     delta: Delta = setting(
         "target", "Age of an edge: target (until the receiver's latest edge) or end (until the graph's)."
     )
     hidden: int = setting(96, "Size of a hidden layer.")
     layers: int = setting(3, "Layers: how many edges away a node is looked for.")
     edge_dim: int = setting(50, "Size of the embeddings of an edge's type and direction.")
-    time_dim: int = setting(50, shared_help.TIME_DIM)
-    dropout: float = setting(0.3, shared_help.DROPOUT)
+    time_dim: int = setting(50, Help.TIME_DIM)
+    dropout: float = setting(0.3, Help.DROPOUT)
 
     def __post_init__(self) -> None:
-        check_each(self)
-        check_sizes(self, "hidden", "layers", "edge_dim", "time_dim")
-        check_dropout(self)
-        check_width(self)
+        check_model(self, "hidden", "layers", "edge_dim", "time_dim")
 
 
 GEARSAGE_CONFIGS = {"gearsage": GEARSageConfig(), "keat-gearsage": GEARSageConfig(kernel="laplacian")}

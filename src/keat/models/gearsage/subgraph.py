@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from keat.models.gearsage.graph import ContactGraph
-from keat.ops.compiling import compiled
+from keat.ops import compiled
 
 Indices = npt.NDArray[np.int32]
 

@@ -11,7 +11,7 @@ import torch
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.tgn import TGN, TGNConfig
-from keat.state.identity import NodeIdentity
+from keat.models.tgn_memory import NodeIdentity
 
 SMALL = TGNConfig(dim=16, neighbors=3, dropout=0.0)
 
@@ -31,7 +31,7 @@ def memories(messages: str, src: list[int], dst: list[int]) -> torch.Tensor:
     model = TGN(6, 0, 1.0, replace(SMALL, messages=messages)).eval()  # type: ignore[arg-type]
     for i, ends in enumerate(zip(src, dst, strict=True)):
         model.observe(EventStream.from_arrays([ends[0]], [ends[1]], [i], num_nodes=6))
-    return model.memory.memory
+    return model.state.memory
 
 
 @pytest.mark.parametrize(("messages", "told_apart"), [("v1", False), ("v2", True)])
@@ -71,7 +71,7 @@ def test_asking_about_nodes_does_not_disturb_training() -> None:
             if ask:
                 model.embeddings(torch.tensor([4, 2]), torch.tensor([99, 99]))
             model.observe(block)
-        states.append(model.eval().memory.memory)
+        states.append(model.eval().state.memory)
     torch.testing.assert_close(*states, rtol=0, atol=0)
 
 

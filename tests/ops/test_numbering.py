@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from keat.state.numbering import Numbering
+from keat.ops import Numbering
 
 IDS = st.lists(st.integers(0, 30), max_size=60)
 

@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from keat.errors import InputError, Notice
+from keat.errors import InputError
 from keat.events import EventStream
 from keat.state.checking import Expected, check_that
 from keat.state.tensors import as_tensor
-
-
-def with_node_features(model: str, config: Any, stream: EventStream) -> Any:
-    """The configuration of ``model`` for a stream whose nodes have features, as wide as they are."""
-    width = 0 if stream.node_features is None else stream.node_features.shape[1]
-    if not hasattr(config, "node_dim"):
-        warnings.warn(
-            f"{model} makes no use of features of nodes; TGAT, GraphMixer and DyGFormer do.",
-            Notice,
-            stacklevel=2,
-        )
-        return config
-    if config.node_dim not in (0, width):
-        raise InputError(
-            f"node_dim is {config.node_dim}, but nodes of {stream.name} have {width} features; leave it out."
-        )
-    return replace(config, node_dim=width)
 
 
 class NodeFeatures(nn.Module):

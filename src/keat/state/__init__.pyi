@@ -1,0 +1,35 @@
+# What models remember, listed here and nowhere else, as operations are in `keat/ops/__init__.pyi`.
+# ruff: noqa: I001, by what they are for, not by the alphabet
+
+# What all states have in common.
+from keat.state.protocol import EventState as EventState
+from keat.state.protocol import State as State
+
+# Of TGN: the last K events of every node, and its memory.
+from keat.state.memory import Remembered as Remembered
+from keat.state.node_state import NodeState as NodeState
+
+# Of models that ask for what happened before a time: all events of every node, features of nodes.
+from keat.state.history import EventHistory as EventHistory
+from keat.state.node_features import NodeFeatures as NodeFeatures
+
+# The last events of some nodes, as either is read.
+from keat.state.past_events import PastEvents as PastEvents
+from keat.state.past_events import PastSlots as PastSlots
+
+# Of heuristics and heads: counts, tables of pairs, a number for every node.
+from keat.state.event_counts import EventCounts as EventCounts
+from keat.state.node_array import NodeArray as NodeArray
+from keat.state.pair_table import PairTable as PairTable
+from keat.state.pair_table import slot_of as slot_of
+
+# What a state that comes from a file must look like.
+from keat.state.checking import Expected as Expected
+from keat.state.checking import check_state as check_state
+from keat.state.checking import check_that as check_that
+from keat.state.checking import like as like
+from keat.state.checking import parts_of as parts_of
+from keat.state.checking import whole as whole
+
+# Columns of a stream as tensors.
+from keat.state.tensors import as_tensor as as_tensor
