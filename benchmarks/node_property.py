@@ -20,9 +20,9 @@ from benchmarks.benchmark_command import benchmark_parser
 from keat.datasets.loading import Dataset
 from keat.models.registry import build_model, build_node_model
 from keat.runs.spec import configuration
-from keat.tasks.label_making import label_by_period
-from keat.tasks.making import training_labels
+from keat.tasks.derived_labels import label_by_period
 from keat.tasks.node_property import NodeProperty
+from keat.tasks.task_factory import training_labels
 from keat.training.fit import FitConfig, train_epoch
 from keat.training.lessons import Lessons, LinkLessons
 from keat.training.node_lessons import NodePropertyLessons

@@ -21,7 +21,7 @@ from keat.datasets.payments import simulate_errands
 from keat.models.registry import LINK_MODELS, create_link_model
 from keat.runs import train
 from keat.runs.run_file import is_run
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 from keat.training.evaluate import evaluate
 from studies.study import Cell, Found, Result, StudyLedger, gain, spread, study_parser, table
 

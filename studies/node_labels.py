@@ -31,8 +31,8 @@ from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import is_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
+from keat.tasks.derived_labels import label_events_by_node
 from keat.tasks.kinds import End
-from keat.tasks.label_making import label_events_by_node
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import evaluate

@@ -27,8 +27,8 @@ from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import is_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
+from keat.tasks.derived_labels import label_by_period
 from keat.tasks.kinds import Protocol
-from keat.tasks.label_making import label_by_period
 from keat.tasks.task_spec import Split, TaskSpec
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig

@@ -24,7 +24,7 @@ from keat.runs import Run as Run
 from keat.runs import RunSpec as RunSpec
 from keat.runs import open as open  # noqa: A004
 from keat.runs import train as train
-from keat.tasks.making import make_task as make_task
+from keat.tasks.task_factory import make_task as make_task
 from keat.training.evaluate import Evaluation as Evaluation
 from keat.training.evaluate import evaluate as evaluate
 

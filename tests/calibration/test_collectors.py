@@ -29,9 +29,9 @@ from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
 from keat.tasks.candidates import OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkRanking
-from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
 from keat.tasks.node_label import NodeLabel
+from keat.tasks.task_factory import make_task
 from keat.tasks.task_spec import TaskSpec
 from keat.training import fit as fit_module
 from keat.training.evaluate import evaluate

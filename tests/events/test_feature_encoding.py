@@ -17,7 +17,7 @@ from keat.disk import typed
 from keat.errors import InputError, Notice
 from keat.events import Reading, read_events
 from keat.events.splitting import split
-from keat.tasks.label_making import label_by_period
+from keat.tasks.derived_labels import label_by_period
 
 N = 200
 

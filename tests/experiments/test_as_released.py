@@ -17,7 +17,7 @@ from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import read_run_file
 from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 from keat.training.fit import FitConfig
 
 CONFIG = TGNConfig(kernel="laplacian", dim=8, neighbors=4)

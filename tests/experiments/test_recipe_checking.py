@@ -14,8 +14,8 @@ from keat.datasets.loading import Dataset
 from keat.errors import KeatError
 from keat.experiments.recipe import load_recipe
 from keat.experiments.recipe_checking import METRICS
-from keat.tasks.label_making import label_by_period
-from keat.tasks.making import make_task
+from keat.tasks.derived_labels import label_by_period
+from keat.tasks.task_factory import make_task
 
 SOUND = """
 title = "X"

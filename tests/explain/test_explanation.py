@@ -22,7 +22,7 @@ from keat.report.explained.explained_page import page
 from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_subject import subject_of
 from keat.tasks.link import LinkRanking
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 from trained_runs import EVENTS, payments, small, trained, untrained
 
 DAYS = 3 * 86_400

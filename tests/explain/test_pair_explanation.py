@@ -27,7 +27,7 @@ from keat.report.sections.attention_examples import attention_section
 from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_subject import subject_of
 from keat.tasks.link import LinkRanking
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 from trained_runs import payments, small, trained
 
 DAYS = 3 * 86_400

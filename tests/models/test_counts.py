@@ -16,7 +16,7 @@ from keat.models.counts import CountsAndRecencies
 from keat.models.node_head import EventQueries
 from keat.models.registry import create_label_model
 from keat.state.event_counts import EventCounts
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 from keat.training.evaluate import evaluate
 
 

@@ -16,7 +16,7 @@ from keat.bandwidth import estimate_sigma
 from keat.cli import main
 from keat.disk import write_text
 from keat.runs.run_file import read_run_file
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 
 ROWS = [f"C-{k * 7 % 31:03},shop-{k * k % 11},{1_700_000_000 + 60 * k}" for k in range(400)]
 

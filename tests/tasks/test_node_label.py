@@ -14,9 +14,9 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError, UnknownNameError
 from keat.events import EventStream
 from keat.models.node_head import EventQueries
-from keat.tasks.making import make_task
 from keat.tasks.node_label import NodeLabel, _Curve
 from keat.tasks.script import Ask, Observe
+from keat.tasks.task_factory import make_task
 
 
 def labelled(stream: EventStream, seed: int = 0) -> EventStream:

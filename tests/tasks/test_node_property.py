@@ -13,9 +13,9 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError, UnknownNameError
 from keat.events import EventStream, NodeLabels
 from keat.models.registry import NODE_MODELS, create_node_model
-from keat.tasks.making import make_task, training_labels
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.script import Ask, Line, Observe, Reveal
+from keat.tasks.task_factory import make_task, training_labels
 from keat.training.evaluate import evaluate
 
 

@@ -21,7 +21,7 @@ from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec
 from keat.tasks.link import LinkRanking
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 from keat.training.evaluate import continue_evaluation
 from keat.training.fit import FitConfig
 from keat.training.lessons import LinkLessons

@@ -15,7 +15,7 @@ from keat.models.heuristics import EdgeBank
 from keat.models.registry import create_link_model
 from keat.tasks.candidates import SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 from keat.training.evaluate import evaluate
 
 

@@ -23,7 +23,7 @@ from keat.runs.run_folder import KEPT
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.tasks.link import LinkRanking
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 from keat.training.fit import FitConfig
 from keat.training.losses import link_loss
 from keat.training.tensorboard import tensorboard_watchers

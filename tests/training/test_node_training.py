@@ -24,11 +24,11 @@ from keat.runs.run_file import read_run_file
 from keat.runs.run_folder import KEPT
 from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec
+from keat.tasks.derived_labels import label_by_period
 from keat.tasks.kinds import Protocol
-from keat.tasks.label_making import label_by_period
-from keat.tasks.making import make_task, training_labels
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
+from keat.tasks.task_factory import make_task, training_labels
 from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import evaluate
 from keat.training.fit import FitConfig

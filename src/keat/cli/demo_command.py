@@ -57,7 +57,7 @@ def demo_command(
     from keat.runs.run_evaluation import heuristics_for
     from keat.runs.trainer import train
     from keat.tasks.link import LinkRanking
-    from keat.tasks.making import make_task
+    from keat.tasks.task_factory import make_task
 
     err.print(f"Simulating {events:,} card payments (seed {seed}) …")
     data = Dataset(simulate_errands(events, seed=seed))

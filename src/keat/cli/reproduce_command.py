@@ -97,7 +97,7 @@ def _show_recipe(
 ) -> None:
     """Run what the ledger lacks of a recipe, and show its tables and its figure."""
     from keat.experiments.ledger import Ledger
-    from keat.experiments.reporting import recipe_report
+    from keat.experiments.recipe_report import recipe_report
     from keat.experiments.reproduction import reproduce
     from keat.experiments.run_figures import FIGURES
     from keat.report.figures.made import Made

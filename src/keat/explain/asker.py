@@ -20,8 +20,8 @@ from keat.explain.subject import Subject
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.explainable import attention_of
 from keat.tasks.link import LinkRanking
-from keat.tasks.making import make_task
 from keat.tasks.metrics import rank_of
+from keat.tasks.task_factory import make_task
 from keat.training.lessons import usual_refresh
 
 

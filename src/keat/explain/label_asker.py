@@ -21,8 +21,8 @@ from keat.explain.scored import Names
 from keat.explain.subject import LabelSubject
 from keat.models.contract import KeepsEvents
 from keat.models.node_head import EventHead, EventQueries
-from keat.tasks.making import make_task
 from keat.tasks.node_label import NodeLabel
+from keat.tasks.task_factory import make_task
 from keat.training.lessons import usual_refresh
 
 

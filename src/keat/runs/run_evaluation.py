@@ -33,9 +33,9 @@ from keat.runs.run_file import RunFile, whole_run_file
 from keat.runs.run_model import Data, TrainedModel, facts_of, open_model, task_of
 from keat.runs.spec import RunSpec
 from keat.tasks.graph_label import GraphLabel
-from keat.tasks.making import AnyTask
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.script import TGB_BATCH
+from keat.tasks.task_factory import AnyTask
 from keat.training.evaluate import Collector, Evaluation, Progress, continue_evaluation, evaluate
 from keat.training.lessons import usual_refresh
 from keat.training.node_tasks import NODE_TASKS

@@ -24,7 +24,7 @@ from keat.runs.run_folder import RunFolder, load_best, load_parameters
 from keat.runs.spec import RunSpec
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkTask
-from keat.tasks.making import AnyTask
+from keat.tasks.task_factory import AnyTask
 from keat.tasks.task_spec import TaskSpec
 from keat.training.bfloat16 import require_bfloat16
 from keat.training.fit import EpochReport, Watcher, fit

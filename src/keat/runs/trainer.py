@@ -23,7 +23,7 @@ from keat.runs.run_model import Data, train_run
 from keat.runs.seen_files import read_version
 from keat.runs.spec import Choice, Progress, RunSpec, SourceSpec
 from keat.tasks.label_source import LabelSource
-from keat.tasks.making import usual_task
+from keat.tasks.task_factory import usual_task
 from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.bar import TrainingBar
 from keat.training.fit import Watcher

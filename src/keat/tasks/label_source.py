@@ -50,7 +50,7 @@ class LabelSource:
 
     def label(self, data: Dataset, end: End) -> Dataset:
         """The dataset with these labels."""
-        from keat.tasks.label_making import label_by_period, label_events_by_file  # brings torch
+        from keat.tasks.derived_labels import label_by_period, label_events_by_file  # brings torch
 
         if self.period is not None:
             weight = None

@@ -10,7 +10,7 @@ from keat.errors import InputError, unknown_name
 from keat.tasks.kinds import ENDS, PROTOCOLS, End, NegativesName, Protocol, TaskKind
 
 if TYPE_CHECKING:
-    from keat.tasks.making import AnyTask
+    from keat.tasks.task_factory import AnyTask
 
 Kind = TaskKind | Literal["graph-label"]
 SAMPLE_SEED = 0  # one sample for all models
@@ -48,7 +48,7 @@ class TaskSpec:
     def make(self, data: Dataset, split: Split, *, trust_pickle: bool = False) -> AnyTask:
         """The task of a split, or of a sample of it."""
         from keat.tasks.link import LinkTask  # these bring torch
-        from keat.tasks.making import make_task
+        from keat.tasks.task_factory import make_task
 
         task = make_task(
             data,

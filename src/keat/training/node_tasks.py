@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from keat.datasets.loading import Dataset
 from keat.models.registry import LABEL_MODELS, NODE_MODELS, NodeEntry
-from keat.tasks.making import training_labels
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
+from keat.tasks.task_factory import training_labels
 from keat.training.lessons import Lessons
 from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons
 

@@ -19,7 +19,7 @@ from keat.events import EventStream
 from keat.tasks import making
 from keat.tasks.candidates import OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
-from keat.tasks.making import make_task
+from keat.tasks.task_factory import make_task
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from conftest import FindFile, MakeStream
 from keat.datasets.loading import Dataset, load
 from keat.errors import InputError, Notice
 from keat.events import EventStream
-from keat.tasks.label_making import label_by_period, label_events_by_node, period_length
-from keat.tasks.making import make_task
+from keat.tasks.derived_labels import label_by_period, label_events_by_node, period_length
+from keat.tasks.task_factory import make_task
 
 
 def weighted(stream: EventStream) -> Dataset:
