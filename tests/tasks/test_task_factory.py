@@ -16,7 +16,7 @@ from keat.datasets.dataset_entries import DATASETS
 from keat.datasets.loading import Dataset, load
 from keat.errors import InputError, Notice, UnknownNameError
 from keat.events import EventStream
-from keat.tasks import making
+from keat.tasks import task_factory
 from keat.tasks.candidates import OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.task_factory import make_task
@@ -59,8 +59,8 @@ def test_own_data_is_ranked_against_all_destinations(own: Dataset) -> None:
 
 
 def test_many_destinations_are_sampled(own: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "LARGEST_CATALOGUE", 11)
-    monkeypatch.setattr(making, "SAMPLED", 5)
+    monkeypatch.setattr(task_factory, "LARGEST_CATALOGUE", 11)
+    monkeypatch.setattr(task_factory, "SAMPLED", 5)
     task = ranking(make_task(own))
     assert isinstance(task.candidates, OwnCandidates)
     assert task.candidates.negatives.shape == (len(own.test), 5)
@@ -130,7 +130,7 @@ def test_sampled_negatives_of_a_named_dataset_are_kept(
     assert kept.name.startswith("test-hist-rnd-4-seed7-")
     other = named(random_stream(9, events=600, times=400), "tgbl-coin")  # the same name, other data
     assert len(ranking(make_task(other, number=4, seed=7))) == len(other.test)
-    monkeypatch.setattr(making, "sample_negatives", None)  # now they have to come from the folder
+    monkeypatch.setattr(task_factory, "sample_negatives", None)  # now they have to come from the folder
     again = ranking(make_task(data, number=4, seed=7)).candidates
     assert isinstance(again, OwnCandidates)
     assert isinstance(again.negatives.base, np.memmap)

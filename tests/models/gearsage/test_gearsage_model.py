@@ -111,7 +111,7 @@ def test_predict_is_forward_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = build_graph(*contact_stream(5))
     model = build(kernel="rbf").eval()
     log_probability = model(graph)
-    monkeypatch.setattr("keat.models.gearsage.model.NODES_AT_ONCE", 7)
+    monkeypatch.setattr("keat.models.gearsage.gearsage_model.NODES_AT_ONCE", 7)
     torch.testing.assert_close(model.predict(graph), log_probability[:, 1] - log_probability[:, 0])
 
 
