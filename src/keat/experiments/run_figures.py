@@ -11,9 +11,9 @@ from keat.experiments.attention_sweeps import attention_figure
 from keat.experiments.hits import hits_figure
 from keat.experiments.recipe_table import table_of
 from keat.experiments.reproduction import Reproduction
+from keat.report.figures.attention_heatmaps import draw_heatmaps, draw_neighbor_curves
 from keat.report.figures.made import Made, PlainRow
 from keat.report.figures.run_results import draw_gains, draw_widths
-from keat.report.figures.sweep_figures import draw_heatmaps, draw_neighbor_curves
 
 Figure = Callable[[Reproduction, Path], Made]
 

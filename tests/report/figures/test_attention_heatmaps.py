@@ -10,7 +10,7 @@ import torch
 
 from drawn import assert_drawn
 from keat.analysis.what_if import Sweep, attention_over_age, past_of
-from keat.report.figures.sweep_figures import draw_heatmaps, draw_neighbor_curves
+from keat.report.figures.attention_heatmaps import draw_heatmaps, draw_neighbor_curves
 from trained_runs import payments, small, untrained
 
 AGES = [0, 60, 3_600, 86_400, 864_000]
