@@ -9,7 +9,7 @@ import pytest
 
 from conftest import FindFile
 from keat.experiments.as_released import SUFFIX as RELEASED
-from keat.experiments.hits import SUFFIX as HITS
+from keat.experiments.hits_over_k import SUFFIX as HITS
 from keat.experiments.ledger import Ledger
 from keat.experiments.measured import Known, measured
 from keat.experiments.recipe import Recipe, load_recipe, recipe_names

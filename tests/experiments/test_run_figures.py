@@ -16,7 +16,7 @@ from keat.datasets.dgraphfin_generator import ContactsConfig, write_dgraphfin
 from keat.datasets.payments import simulate_payments
 from keat.errors import InputError, UnknownNameError
 from keat.experiments.attention_sweeps import AGES, REACH, first_sweeps
-from keat.experiments.hits import KS
+from keat.experiments.hits_over_k import KS
 from keat.experiments.job import Job, Untrained
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Line

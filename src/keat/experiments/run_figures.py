@@ -8,7 +8,7 @@ from pathlib import Path
 from keat.experiments.as_released import SUFFIX as RELEASED
 from keat.experiments.as_released import run_released
 from keat.experiments.attention_sweeps import attention_figure
-from keat.experiments.hits import hits_figure
+from keat.experiments.hits_over_k import hits_figure
 from keat.experiments.recipe_table import table_of
 from keat.experiments.reproduction import Reproduction
 from keat.report.figures.attention_heatmaps import draw_heatmaps, draw_neighbor_curves

@@ -14,8 +14,8 @@ from keat.events.units import clock_of
 from keat.models.registry import TRAINED
 from keat.runs.epochs import damaged
 from keat.runs.facts import RunFacts
-from keat.runs.format_1 import upgraded
 from keat.runs.spec import RunSpec
+from keat.runs.upgrade_format_1 import upgraded
 
 FORMAT = 2
 DESCRIPTION, IDS = "run.json", "ids.parquet"
