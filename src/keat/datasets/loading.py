@@ -123,7 +123,7 @@ def load(
     ``options`` say how to read a file or frame, see `read_events`; or ``reading`` does, such as that of
     another dataset, whose scales and categories are then used. ``held_out`` are the shares of events that are
     kept for validation and test, the latest ones. ``"payments"`` is simulated,
-    ``"payments:1000000"`` with a million events. A name is downloaded once, with ``progress`` told of
+    ``"payments:1000000"`` with a million events. A name is downloaded once; ``progress`` hears of
     (bytes done, bytes in all).
     """
     if reading is None:

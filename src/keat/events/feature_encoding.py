@@ -170,7 +170,7 @@ def tell_of_large(
         if largest > LARGE:
             warnings.warn(
                 f"{where}, column '{column.name}': values reach {largest:,.0f} and are not scaled, so they "
-                "may drown everything else a model is told; have features standardized (scale).",
+                "may drown everything else a model sees; have features standardized (scale).",
                 Notice,
                 stacklevel=2,
             )

@@ -39,7 +39,7 @@ class TGN(KeepsEvents, EmbedsNodes):
     """
 
     name = "tgn"
-    cuts_matter = True  # of several events of a node in one call, its memory is told of the last
+    cuts_matter = True  # of several events of a node in one call, its memory takes in the last alone
     state: NodeState
 
     def __init__(

@@ -45,7 +45,7 @@ class TGNConfig:
     heads: int = setting(2, Help.HEADS)
     dropout: float = setting(0.1, Help.DROPOUT)
     messages: Messages = setting(
-        "v1", "What the memory is told: v1, or v2 with who met whom; matters for node properties."
+        "v1", "What a message to the memory has: v1, or v2 with who met whom; matters for node properties."
     )
     pair_term: PairTermName = setting("none", Help.PAIR_TERM)
     pair_widths: str = setting("geometric", Help.PAIR_WIDTHS)

@@ -30,8 +30,8 @@ class MemoryUpdate(nn.Module):
         super().__init__()
         self.dim = dim
         self.time_encoder, self.identity, self.clock = time_encoder, identity, clock
-        told = feature_dim + (2 * identity.dim if identity is not None else 0)
-        self.gru = nn.GRUCell(2 * dim + told + time_encoder.dim, dim)
+        brought = feature_dim + (2 * identity.dim if identity is not None else 0)
+        self.gru = nn.GRUCell(2 * dim + brought + time_encoder.dim, dim)
 
     def never_seen(self) -> Tensor:
         """Memory (1, M) of a node without events: GRU(0, 0), as the reference has it."""
@@ -47,13 +47,15 @@ class MemoryUpdate(nn.Module):
             return at_once
         event, last_update = known.pending[nodes], known.last_update[nodes]
         before = known.memory.index_select(0, nodes)
-        told, untold = (torch.nonzero(rows)[:, 0] for rows in (event >= 0, event < 0))
-        if len(untold) == 0:
+        waiting, without = (torch.nonzero(rows)[:, 0] for rows in (event >= 0, event < 0))
+        if len(without) == 0:
             return self._with_message(nodes, event, before, last_update, known), known.t[event]
-        after = self._with_message(nodes[told], event[told], before[told], last_update[told], known)
-        after = torch.cat((after, update_without_message(self.gru, before[untold])))
-        order = torch.argsort(torch.cat((told, untold)))
-        return after.index_select(0, order), last_update.index_copy(0, told, known.t[event[told]])
+        after = self._with_message(
+            nodes[waiting], event[waiting], before[waiting], last_update[waiting], known
+        )
+        after = torch.cat((after, update_without_message(self.gru, before[without])))
+        order = torch.argsort(torch.cat((waiting, without)))
+        return after.index_select(0, order), last_update.index_copy(0, waiting, known.t[event[waiting]])
 
     def _updated_at_once(self, nodes: Tensor, known: Remembered) -> tuple[Tensor, Tensor] | None:
         """The same with all messages written into one matrix, zeros where none is pending: GRU(0, 0).
@@ -64,13 +66,13 @@ class MemoryUpdate(nn.Module):
         )
         if written is None:
             return None
-        message, told, age, latest = written
+        message, has_event, age, latest = written
         if self.identity is not None:
             event, first = known.pending[nodes].clamp(min=0), 2 * self.dim + known.features.shape[1]
             both = self._who_met(self.identity, event, known)
-            message[:, first:][:, : both.shape[1]] = both * told
+            message[:, first:][:, : both.shape[1]] = both * has_event
         encoded = self.time_encoder(self.clock.ages(age))
-        return update_with_messages(self.gru, message, encoded, told), latest
+        return update_with_messages(self.gru, message, encoded, has_event), latest
 
     def _with_message(
         self, nodes: Tensor, event: Tensor, before: Tensor, last_update: Tensor, known: Remembered

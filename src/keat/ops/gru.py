@@ -26,23 +26,23 @@ def update_with_message(
     return update_with_messages(gru, message, encoded, encoded.new_ones(len(encoded), 1))
 
 
-def update_with_messages(gru: nn.GRUCell, message: Tensor, encoded: Tensor, told: Tensor) -> Tensor:
+def update_with_messages(gru: nn.GRUCell, message: Tensor, encoded: Tensor, has_event: Tensor) -> Tensor:
     """The same for messages [s ‖ other ‖ features ‖ room for φ] that are written already; the room may be
     filled in.
 
-    A node without one has ``told`` (n, 1) = 0 and a row of zeros, s = 0 included, and gets GRU(0, 0).
+    A node without one has ``has_event`` (n, 1) = 0 and a row of zeros, s = 0 included, and gets GRU(0, 0).
     """
     if not torch.is_grad_enabled():
-        return update_plainly(gru, message, encoded, told)
+        return update_plainly(gru, message, encoded, has_event)
     after: Tensor = _MessageGRU.apply(  # type: ignore[no-untyped-call]
-        message, told, encoded, gru.weight_ih, gru.weight_hh, gru.bias_ih, gru.bias_hh
+        message, has_event, encoded, gru.weight_ih, gru.weight_hh, gru.bias_ih, gru.bias_hh
     )
     return after
 
 
-def update_plainly(gru: nn.GRUCell, message: Tensor, encoded: Tensor, told: Tensor) -> Tensor:
+def update_plainly(gru: nn.GRUCell, message: Tensor, encoded: Tensor, has_event: Tensor) -> Tensor:
     known, _ = torch.tensor_split(message, [message.shape[1] - encoded.shape[1]], dim=1)
-    whole = torch.cat((known, encoded * told), dim=1)  # (n, x)
+    whole = torch.cat((known, encoded * has_event), dim=1)  # (n, x)
     before = message[:, : gru.hidden_size].contiguous()  # (n, M)
     return torch.gru_cell(whole, before, gru.weight_ih, gru.weight_hh, gru.bias_ih, gru.bias_hh)
 
@@ -67,7 +67,7 @@ class _MessageGRU(torch.autograd.Function):
     def forward(
         ctx: Any,
         message: Tensor,  # (n, x)
-        told: Tensor,  # (n, 1)
+        has_event: Tensor,  # (n, 1)
         encoded: Tensor,  # (n, T)
         weight: Tensor,  # (3M, x)
         hidden_weight: Tensor,  # (3M, M)
@@ -77,7 +77,7 @@ class _MessageGRU(torch.autograd.Function):
         dim = hidden_weight.shape[1]
         before = message[:, :dim]
         with torch.autocast(message.device.type, enabled=False):
-            torch.mul(encoded, told, out=message[:, message.shape[1] - encoded.shape[1] :])
+            torch.mul(encoded, has_event, out=message[:, message.shape[1] - encoded.shape[1] :])
             summed, summed_bias = weight.clone(), bias.clone()
             summed[: 2 * dim, :dim] += hidden_weight[: 2 * dim]
             summed_bias[: 2 * dim] += hidden_bias[: 2 * dim]
@@ -85,14 +85,14 @@ class _MessageGRU(torch.autograd.Function):
             reset, update = gates[:, : 2 * dim].sigmoid_().chunk(2, dim=1)
             hidden_new = torch.addmm(hidden_bias[2 * dim :], before, hidden_weight[2 * dim :].T)
             new = gates[:, 2 * dim :].copy_(torch.addcmul(gates[:, 2 * dim :], reset, hidden_new).tanh_())
-        ctx.save_for_backward(message, told, weight, gates, hidden_new)
+        ctx.save_for_backward(message, has_event, weight, gates, hidden_new)
         ctx.encoded_dim = encoded.shape[1]
         return torch.lerp(new, before, update)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        message, told, weight, gates, hidden_new = ctx.saved_tensors
+        message, has_event, weight, gates, hidden_new = ctx.saved_tensors
         dim = grad.shape[1]
         before = message[:, :dim]
         with torch.autocast(grad.device.type, enabled=False):
@@ -101,7 +101,7 @@ class _MessageGRU(torch.autograd.Function):
             grad_hidden_weight = torch.cat((grad_weight[: 2 * dim, :dim], grad_hidden_new.T @ before))
             grad_hidden_bias = torch.cat((grad_bias[: 2 * dim], grad_hidden_new.sum(0)))
             wanted = ctx.needs_input_grad[2]
-            grad_encoded = (grad_gates @ weight[:, -ctx.encoded_dim :]).mul_(told) if wanted else None
+            grad_encoded = (grad_gates @ weight[:, -ctx.encoded_dim :]).mul_(has_event) if wanted else None
         return None, None, grad_encoded, grad_weight, grad_hidden_weight, grad_bias, grad_hidden_bias
 
 

@@ -1,4 +1,4 @@
-"""What the memory of nodes is told of their pending events: all messages in one matrix."""
+"""Messages to the memory of nodes from their pending events: all messages in one matrix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Messages(NamedTuple):
     """To n nodes; one without a pending event has a row of zeros."""
 
     message: Tensor  # (n, x) [s ‖ other ‖ features ‖ room for what is encoded]
-    told: Tensor  # (n, 1) 1 where there is an event, else 0
+    has_event: Tensor  # (n, 1) 1 where there is an event, else 0
     age: Tensor  # (n,) of s at the event
     latest: Tensor  # (n,) time of the last update once it is applied
 
@@ -58,11 +58,11 @@ def write_messages_plainly(
         return None
     event = event.clamp(min=0)
     other = memory[torch.where(known, src[event] + dst[event] - nodes, nodes)]
-    told = known.to(memory.dtype).unsqueeze(1)
-    parts = torch.cat((own, other, features[event]), dim=1) * told
+    has_event = known.to(memory.dtype).unsqueeze(1)
+    parts = torch.cat((own, other, features[event]), dim=1) * has_event
     message = torch.nn.functional.pad(parts, (0, width - parts.shape[1]))
     age = torch.where(known, t[event] - last_update[nodes], 0)
-    return Messages(message, told, age, torch.where(known, t[event], last_update[nodes]))
+    return Messages(message, has_event, age, torch.where(known, t[event], last_update[nodes]))
 
 
 @compiled
@@ -78,7 +78,7 @@ def _write_messages(
     t: Integers,
     features: Floats,
     message: Floats,
-    told: Floats,
+    has_event: Floats,
     age: Integers,
     latest: Integers,
     whole: npt.NDArray[np.bool_],
@@ -93,12 +93,12 @@ def _write_messages(
             if s.any():
                 whole[0] = False
             row[:] = 0
-            told[i, 0], age[i], latest[i] = 0, 0, last_update[node]
+            has_event[i, 0], age[i], latest[i] = 0, 0, last_update[node]
         else:
-            other, told_too = memory[src[event] + dst[event] - node], features[event]
+            other, own_features = memory[src[event] + dst[event] - node], features[event]
             for k in range(dim):
                 row[k] = s[k]
                 row[dim + k] = other[k]
             for k in range(width):
-                row[2 * dim + k] = told_too[k]
-            told[i, 0], age[i], latest[i] = 1, t[event] - last_update[node], t[event]
+                row[2 * dim + k] = own_features[k]
+            has_event[i, 0], age[i], latest[i] = 1, t[event] - last_update[node], t[event]

@@ -1,4 +1,4 @@
-"""TGN's node memory as tensors: what a node is, and the event that its memory is still to be told of.
+"""TGN's node memory as tensors: what a node is, and the event that its memory has still to take in.
 
 The reference (PyG's `TGNMemory`) keeps two Python dicts of tuples and walks them node by node. With its
 "last message" aggregation only the newest event of a node is ever used, so one event number a node says

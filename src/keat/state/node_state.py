@@ -105,7 +105,7 @@ class NodeState(nn.Module):
 
     def replace_events(self, first: int, events: EventStream) -> None:
         """Let events from number ``first`` on have the times and features of others, for all who look them up
-        from now on. What memory was told stays."""
+        from now on. What has reached the memory stays."""
         rows = slice(first, first + len(events))
         self._log.t[rows], self._log.features[rows] = as_tensor(events.t), as_tensor(events.features)
 

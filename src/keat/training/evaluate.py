@@ -35,8 +35,8 @@ class Evaluation:
     standard_errors: dict[str, float] | None = None  # where only a sample of the split was asked
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())
-        return f"Evaluation({told}; {self.events:,} targets in {self.seconds:.1f} s)"
+        numbers = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())
+        return f"Evaluation({numbers}; {self.events:,} targets in {self.seconds:.1f} s)"
 
     def _repr_html_(self) -> str:
         rows = "".join(

@@ -100,7 +100,7 @@ class Keeper(Protocol):
 
 
 class Watcher(Protocol):
-    """Is told how training goes; the command line has one that draws a bar."""
+    """Listens to how training goes; the command line has one that draws a bar."""
 
     def batch(self, epoch: int, done: int, total: int, loss: float) -> None: ...
 

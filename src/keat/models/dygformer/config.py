@@ -39,7 +39,7 @@ class DyGFormerConfig:
     legacy_padding: bool = setting(False, "Attend to padding and average over it, as the reference does.")
     cooccurrence: Cooccurrence = setting(
         "counts",
-        "What is told of who occurs in both pasts: counts, kernel (sums that fade with age) or both.",
+        "What is counted of who occurs in both pasts: counts, kernel (sums that fade with age) or both.",
     )
 
     def __post_init__(self) -> None:
