@@ -91,8 +91,8 @@ def _check_shape(name: str, value: Tensor, wanted: Expected, lengths: dict[str, 
                 lengths.setdefault(length, size)
     shape = tuple(lengths.get(length, -1) if isinstance(length, str) else length for length in wanted.shape)
     if tuple(value.shape) != shape:
-        shape = " × ".join(str(length) for length in wanted.shape) or "one number"
-        raise InputError(f"'{name}' has the shape {tuple(value.shape)}, not {shape}")
+        described = " × ".join(str(length) for length in wanted.shape) or "one number"
+        raise InputError(f"'{name}' has the shape {tuple(value.shape)}, not {described}")
 
 
 def _check_values(name: str, value: Tensor, wanted: Expected, lengths: dict[str, int]) -> None:
