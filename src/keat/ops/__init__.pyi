@@ -26,7 +26,7 @@ from keat.ops.scoring import relu_dot as relu_dot
 from keat.ops.scoring import relu_dot_both as relu_dot_both
 from keat.ops.scoring import score_pairs as score_pairs
 
-# What a node's memory is told, and how it changes.
+# Messages to the memory of nodes, and how it changes by them.
 from keat.ops.gru import update_with_message as update_with_message
 from keat.ops.gru import update_with_messages as update_with_messages
 from keat.ops.gru import update_without_message as update_without_message
