@@ -76,7 +76,6 @@ def run_one(cell: Cell, folder: Path) -> dict[str, Any]:
         "train_seconds": round(sum(report.train_seconds for report in reports), 1),
         "seconds": round(time.perf_counter() - started, 1),
         "cpu_seconds": round(time.process_time() - used, 1),  # the machine may be busy with other work
-        "commit": commit(),
         "machine": f"{platform.machine()}, 1 thread",
     }
 
@@ -89,11 +88,12 @@ def cells(arms: list[str], names: list[str], seeds: list[int]) -> Iterator[Cell]
 
 
 def run(wanted: Iterator[Cell], ledger: Path, folder: Path) -> None:
+    begun_at = commit()
     for cell in wanted:
         about = asdict(cell) | {"settings": dict(cell.settings)}
-        if ledger.exists() and any({**line, **about} == line for line in read(ledger)):
+        if any({**line, **about} == line for line in read(ledger)):
             continue
-        line = about | run_one(cell, folder)
+        line = about | run_one(cell, folder) | {"commit": begun_at}
         append(ledger, line)
         print(cell.data, cell.seed, line["by_epoch"], line["cpu_seconds"], about["settings"], flush=True)
 

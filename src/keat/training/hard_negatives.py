@@ -3,14 +3,14 @@
 Of a catalogue of N destinations, a positive (u, v, t) has three kinds of others:
 
 - those that u reaches at t as well. They are true, too, and are left out;
-- H, the hard ones, certain to be asked: the latest destinations of u, the latest who reached u, and the
-  latest destinations of all, as known strictly before t;
+- H, the hard ones, certain to be asked: the latest destinations of u, the latest of the catalogue who reached
+  u, and the latest destinations of all, as known strictly before t;
 - the rest, of M. It is cut into R equal parts and one is drawn of each, so that each of the rest is drawn
   with the same chance, R / M, and hardly any of them twice. Each drawn one weighs M / R.
 
 Then Σ_H e^s + M/R · Σ_R e^s has the expected value Σ e^s over all that are not true: the loss stays that of
 the whole catalogue. Where M ≤ R, all of the rest is asked, with weight 1, and it is that loss itself.
-Nodes that are no destinations of the catalogue are in no H: they would make the softmax one of more than it.
+Who reached u and is not of the catalogue is in no H: the softmax would be one of more than the catalogue.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class _Split(NamedTuple):
     dst: Array
     t: Array
     catalogue: Array  # (N,) destinations, ascending
-    place: Array  # (nodes,) of each node in the catalogue, or -1
+    place: Array  # (nodes,) where each node is in the catalogue, or -1
     true: Array  # places of all destinations of a source at a time, ascending; of one after the other
     true_from: Array  # (events,) where those of the event's source and time begin …
     true_to: Array  # … and end
 
 
 class _Latest(NamedTuple):
-    """Whom nodes have met, latest first, then -1."""
+    """Whom nodes have met, as places in the catalogue: latest first, then -1."""
 
     own: Array  # (nodes, OWN)
     reached_by: Array  # (nodes, REACHED_BY)
@@ -55,7 +55,7 @@ class _Latest(NamedTuple):
 
 class _Scratch(NamedTuple):
     left_out: Array  # places of a question's true and hard ones
-    seen: Array  # (N,) the last question, counted from 1, that had this place among them
+    is_left_out: Array  # (N,) whether a place is among them; between two questions, none is
 
 
 class HardNegatives:
@@ -85,7 +85,7 @@ class Walk:
             np.full((nodes, REACHED_BY), NONE, dtype=np.int32),
             np.full(ANYONE, NONE, dtype=np.int32),
         )
-        self.scratch = _Scratch(np.empty(places, dtype=np.int32), np.zeros(places, dtype=np.int64))
+        self.scratch = _Scratch(np.empty(places, dtype=np.int32), np.zeros(places, dtype=np.bool_))
 
     def candidates(
         self, block: EventStream, rng: np.random.Generator
@@ -133,49 +133,47 @@ def _fill(
         u, now = split.src[event], split.t[event]
         while split.t[known] < now:
             a, b = split.src[known], split.dst[known]
-            _to_front(latest.own[a], b)
-            _to_front(latest.reached_by[b], a)
-            _to_front(latest.anyone, b)
+            _to_front(latest.own[a], split.place[b])
+            _to_front(latest.anyone, split.place[b])
+            if split.place[a] != NONE:
+                _to_front(latest.reached_by[b], split.place[a])
             known += 1
         log_weights[row, 0] = 0.0
-        left_out = 0
-        for k in range(split.true_from[event], split.true_to[event]):
-            scratch.seen[split.true[k]] = event + 1
-            scratch.left_out[left_out] = split.true[k]
-            left_out += 1
-        true = left_out
+        number = _leave_out(split.true[split.true_from[event] : split.true_to[event]], scratch, 0)
+        true = number
         for ring in (latest.own[u], latest.reached_by[u], latest.anyone):
-            left_out = _take(ring, split.place, scratch, event + 1, left_out)
-        for k in range(true, left_out):
+            number = _leave_out(ring, scratch, number)
+        for k in range(true, number):
             candidates[row, 1 + k - true] = split.catalogue[scratch.left_out[k]]
             log_weights[row, 1 + k - true] = 0.0
-        _draw_rest(split.catalogue, scratch.left_out[:left_out], where[row], candidates[row], log_weights[row])
+        left_out = scratch.left_out[:number]
+        _draw_rest(split.catalogue, left_out, where[row], candidates[row], log_weights[row])
+        scratch.is_left_out[left_out] = False
     return known
 
 
 @compiled
-def _to_front(ring: Array, node: int) -> None:
-    """A node that was just met is the latest; the oldest of too many goes."""
-    place = 0
-    while place < len(ring) - 1 and ring[place] != node and ring[place] != NONE:
-        place += 1
-    for k in range(place, 0, -1):
+def _to_front(ring: Array, place: int) -> None:
+    """Whoever was just met is the latest; the oldest of too many goes."""
+    last = 0
+    while last < len(ring) - 1 and ring[last] != place and ring[last] != NONE:
+        last += 1
+    for k in range(last, 0, -1):
         ring[k] = ring[k - 1]
-    ring[0] = node
+    ring[0] = place
 
 
 @compiled
-def _take(ring: Array, place: Array, scratch: _Scratch, question: int, left_out: int) -> int:
-    """Leave the places of a ring's nodes out of the rest, once each; returns how many are out."""
-    for k in range(len(ring)):
-        if ring[k] == NONE:
+def _leave_out(places: Array, scratch: _Scratch, number: int) -> int:
+    """Leave places out of the rest, each once; returns how many are out."""
+    for place in places:
+        if place == NONE:
             break
-        at = place[ring[k]]
-        if at != NONE and scratch.seen[at] != question:
-            scratch.seen[at] = question
-            scratch.left_out[left_out] = at
-            left_out += 1
-    return left_out
+        if not scratch.is_left_out[place]:
+            scratch.is_left_out[place] = True
+            scratch.left_out[number] = place
+            number += 1
+    return number
 
 
 @compiled
