@@ -3,8 +3,8 @@
     python -m benchmarks.rank_training run --data FOLDER --ledger docs/results/rank_training.jsonl
     python -m benchmarks.rank_training show --ledger docs/results/rank_training.jsonl
 
-FOLDER has the Parquet files of the datasets. Every (data, rows, settings, seed) is one line of the ledger; what
-is there is not run again. The test splits are not looked at.
+FOLDER has the Parquet files of the datasets. Every (data, rows, settings, seed) is one line of the ledger;
+what is there is not run again. The test splits are not looked at.
 """
 
 from __future__ import annotations

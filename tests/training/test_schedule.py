@@ -30,7 +30,7 @@ def data() -> Dataset:
     return Dataset(simulate_payments(1_500, seed=1))
 
 
-class Stop(Exception):
+class StopError(Exception):
     """In the middle of training."""
 
 
@@ -42,7 +42,7 @@ class StopIn:
 
     def batch(self, epoch: int, done: int, total: int, loss: float) -> None:  # noqa: ARG002
         if epoch == self.when:
-            raise Stop
+            raise StopError
 
     def epoch(self, report: EpochReport) -> None: ...
 
@@ -61,7 +61,7 @@ def test_it_rises_falls_and_ends_at_nothing() -> None:
 def test_a_run_that_was_stopped_goes_on_to_the_same_bits(epoch: int, data: Dataset, tmp_path: Path) -> None:
     spec = RunSpec("keat-rank", SMALL, CYCLE)
     whole = train_run(spec, data, tmp_path / "whole").reports
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         train_run(spec, data, tmp_path / "parts", watchers=[StopIn(epoch)])
     rest = train_run(spec, data, tmp_path / "parts", resume=True).reports
     assert [report.epoch for report in rest] == list(range(epoch, 5))
@@ -74,7 +74,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_bits(epoch: int, data: Datas
 def test_a_cycle_has_its_length_from_the_start(data: Dataset, tmp_path: Path) -> None:
     """A run at a constant rate may be longer than was said first; every step of a cycle depends on it."""
     folder = tmp_path / "run"
-    with pytest.raises(Stop):
+    with pytest.raises(StopError):
         train_run(RunSpec("keat-rank", SMALL, CYCLE), data, folder, watchers=[StopIn(2)])
     with pytest.raises(InputError, match="different epochs"):
         train_run(RunSpec("keat-rank", SMALL, replace(CYCLE, epochs=5)), data, folder, resume=True)

@@ -150,8 +150,7 @@ def _tiles(x: Scored) -> list[tuple[str, str]]:
 def _what_a_score_is(x: Scored) -> str:
     loss = x.model["loss"]
     if loss != "pairwise":  # it compares candidates; what they have in common is arbitrary
-        told = {"listwise": "listwise", "stratified": "with a stratified loss"}[loss]
-        return f"score, to compare with those of other candidates: trained {told}, it is no probability"
+        return f"score, to compare with those of other candidates: trained {loss}, it is no probability"
     return f"score, a logit; as a probability {1 / (1 + math.exp(min(-x.score, 700))):.0%}, uncalibrated"
 
 

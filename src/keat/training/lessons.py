@@ -55,8 +55,8 @@ class LinkLessons:
     """Blocks of the training split, each positive with ``negatives`` destinations it did not go to.
 
     A share ``historical`` of them are earlier destinations of the same source, the rest is drawn from the
-    catalogue. TGB's setting is one negative, from the catalogue. For the stratified loss they are drawn beside
-    certain ones, see `HardNegatives`.
+    catalogue. TGB's setting is one negative, from the catalogue. For the stratified loss they are drawn
+    beside certain ones, see `HardNegatives`.
     """
 
     def __init__(
