@@ -30,7 +30,7 @@ from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig
 
 SHARED = Path(os.environ.get("KEAT_SHARED_DATA", Path(__file__).parents[2] / "shared" / "data"))
-ROWS = {"uci": 59_835, "bitcoin_otc": 35_592, "email_eu": 60_000, "ml_100k": 100_000, "wikipedia": 60_000}
+ROWS = {"uci": 59_835, "bitcoin_otc": 35_592, "email_eu": 60_000, "ml_100k": 100_000, "wikipedia": 157_474}
 ASKED = 2_000  # positives of the validation split, among all destinations
 OF_FITTING = {each.name for each in fields(FitConfig)}
 
@@ -100,14 +100,18 @@ def run(wanted: Iterator[Cell], ledger: Path, folder: Path) -> None:
 
 def show(lines: list[dict[str, Any]]) -> str:
     """A row for each way to train, a column for each dataset: mean ± std of the best validated epoch."""
-    names = list(dict.fromkeys(line["data"] for line in lines))
+    names = list(dict.fromkeys(_slice(line) for line in lines))
     rows = ["| training | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(names)]
     for arm, settings in ARMS.items():
         mine = [line for line in lines if line["settings"] == settings]
-        found = [[line for line in mine if line["data"] == name] for name in names]
+        found = [[line for line in mine if _slice(line) == name] for name in names]
         if mine:
             rows.append(f"| {arm} | " + " | ".join(map(_told, found)) + " |")
     return "\n".join(rows)
+
+
+def _slice(line: dict[str, Any]) -> str:
+    return f"{line['data']}, {line['rows']:,} rows"
 
 
 def _told(lines: list[dict[str, Any]]) -> str:

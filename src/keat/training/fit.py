@@ -76,7 +76,7 @@ class FitConfig:
         if self.loss == "stratified" and self.historical:
             raise InputError(
                 "The stratified loss has the source's latest destinations among its negatives already; leave "
-                "historical out."
+                "historical out, or choose the listwise loss."
             )
 
     @property
