@@ -45,7 +45,6 @@ ARMS: dict[str, dict[str, Any]] = {
     "stratified, one cycle": CYCLE,
     "stratified, one cycle of 3e-3": CYCLE | {"lr": 3e-3},
     "… and batches of 128": CYCLE | {"lr": 3e-3, "batch_size": 128},
-    "… and weight decay 0.01": CYCLE | {"lr": 3e-3, "weight_decay": 0.01},
     "… and 128 hidden units": CYCLE | {"lr": 3e-3, "hidden": 128},
 }
 

@@ -14,7 +14,7 @@ from keat.tasks.label_source import LabelSource
 
 LIMITS = ("epochs", "patience")
 GRAPH_FIT = ("lr", "clip", "seed", "validate_every")
-SINCE = ("schedule", "weight_decay")  # settings that came later
+SINCE = ("schedule",)  # settings that came later
 
 
 def as_format_1(run: Path, *, clock: bool = True, stream: EventStream | None = None) -> None:

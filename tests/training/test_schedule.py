@@ -20,9 +20,7 @@ from keat.training.fit import EpochReport, FitConfig
 from keat.training.schedule import LOWEST, RISE, one_cycle
 
 SMALL = RankConfig(hidden=8, ring=4, fanout=2)
-CYCLE = FitConfig(
-    epochs=4, lr=3e-3, schedule="one-cycle", weight_decay=0.01, loss="stratified", negatives=5, seed=7
-)
+CYCLE = FitConfig(epochs=4, lr=3e-3, schedule="one-cycle", loss="stratified", negatives=5, seed=7)
 
 
 @pytest.fixture(scope="module")
@@ -80,19 +78,15 @@ def test_a_cycle_has_its_length_from_the_start(data: Dataset, tmp_path: Path) ->
         train_run(RunSpec("keat-rank", SMALL, replace(CYCLE, epochs=5)), data, folder, resume=True)
 
 
-@pytest.mark.parametrize("changes", [{"schedule": "one-cycle"}, {"weight_decay": 0.5}])
-def test_each_changes_what_is_learned(changes: dict[str, object], data: Dataset, tmp_path: Path) -> None:
-    plain = FitConfig(epochs=2, lr=3e-3, loss="stratified", negatives=5)
-    for name, fitting in (("one", plain), ("other", replace(plain, **changes))):  # type: ignore[arg-type]
-        train_run(RunSpec("keat-rank", SMALL, fitting), data, tmp_path / name)
-    one, other = (kept_tensors(tmp_path / name, "last") for name in ("one", "other"))
+def test_it_changes_what_is_learned(data: Dataset, tmp_path: Path) -> None:
+    for name, fitting in (("cycle", CYCLE), ("constant", replace(CYCLE, schedule="constant"))):
+        train_run(RunSpec("keat-rank", SMALL, replace(fitting, epochs=2)), data, tmp_path / name)
+    one, other = (kept_tensors(tmp_path / name, "last") for name in ("cycle", "constant"))
     assert not torch.equal(one["model.term.lin_out.weight"], other["model.term.lin_out.weight"])
 
 
 def test_what_does_not_go() -> None:
     with pytest.raises(UnknownNameError, match="did you mean 'one-cycle'"):
         FitConfig(schedule="one_cycle")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="weight_decay must be at least 0"):
-        FitConfig(weight_decay=-1.0)
     with pytest.raises(InputError, match="leave historical out"):
         FitConfig(loss="stratified", historical=0.5)

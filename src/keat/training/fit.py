@@ -43,7 +43,6 @@ class FitConfig:
         "The rate over time: constant, or one-cycle, which rises for a quarter of all epochs and then falls.",
         of_streams=True,
     )
-    weight_decay: float = setting(0.0, "Weight decay of AdamW; 0 is plain Adam.", of_streams=True)
     clip: float | None = setting(None, "Largest norm of the gradient.")
     recipe: Recipe = setting("sound", "sound, or tgb-parity with its second sigmoid.", of_streams=True)
     loss: LinkLoss = setting(
@@ -66,7 +65,7 @@ class FitConfig:
     def __post_init__(self) -> None:
         check_each(self)
         check_range(self, 1, MOST, "epochs", "patience", "batch_size", "negatives", "validate_every")
-        check_range(self, 0, None, "lr", "tolerance", "weight_decay")
+        check_range(self, 0, None, "lr", "tolerance")
         check_range(self, 0, None, "clip", open_below=True)
         check_range(self, 0, 1, "historical")
         check_seed(self.seed)
@@ -139,7 +138,7 @@ def fit(
 
     If ``run`` holds an interrupted training of the same configuration, it is continued.
     """
-    optimizer = _optimizer(model, config)
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.lr, fused=True)
     history = run.resume(model, optimizer, lambda: _steps(lessons, config.seed))
     best, since_best = run.standing(task.headline)
     reports: list[EpochReport] = []
@@ -200,13 +199,6 @@ def train_epoch(
             for watcher in watchers:
                 watcher.batch(epoch, done, len(lessons), mean)
     return mean
-
-
-def _optimizer(model: nn.Module, config: FitConfig) -> torch.optim.Optimizer:
-    if config.weight_decay:
-        decay = config.weight_decay
-        return torch.optim.AdamW(model.parameters(), lr=config.lr, weight_decay=decay, fused=True)
-    return torch.optim.Adam(model.parameters(), lr=config.lr, fused=True)
 
 
 def _learn(
