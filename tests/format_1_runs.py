@@ -14,6 +14,7 @@ from keat.tasks.label_source import LabelSource
 
 LIMITS = ("epochs", "patience")
 GRAPH_FIT = ("lr", "clip", "seed", "validate_every")
+SINCE = ("schedule",)  # settings that came later
 
 
 def as_format_1(run: Path, *, clock: bool = True, stream: EventStream | None = None) -> None:
@@ -29,6 +30,8 @@ def format_1(file: RunFile, stream: EventStream | None = None) -> dict[str, Any]
     spec, facts = file.spec, file.facts
     fitting, data = asdict(spec.fitting), asdict(facts.data)
     limits = {name: fitting.pop(name) for name in LIMITS}
+    for name in SINCE:
+        del fitting[name]
     about: dict[str, Any] = {"format": 1, "keat": facts.keat, "model": spec.model}
     ends = {"sigma": facts.sigma, "unit": facts.unit}
     if spec.is_of_graph:

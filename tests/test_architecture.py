@@ -30,7 +30,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "models": {"errors", "events", "state", "cooccurrence", "ops"} | MATHS,
     "tasks": DATA | {"state", "models"} | MATHS,
     "calibration": {"errors", "tasks"},
-    "training": DATA | {"state", "models", "tasks", "calibration"} | MATHS,
+    "training": DATA | {"ops", "state", "models", "tasks", "calibration"} | MATHS,
     "analysis": DATA | {"state", "models"} | MATHS,
     "explain": DATA | {"state", "models", "tasks", "training", "analysis"} | MATHS,
     "report": DATA | {"models", "tasks", "calibration", "training", "analysis", "explain"} | MATHS,

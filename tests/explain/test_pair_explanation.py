@@ -116,12 +116,13 @@ def test_a_report_speaks_of_the_events_it_shows(monkeypatch: pytest.MonkeyPatch)
         assert f"had the event of {x.source} with {found[1].node}, " in body
 
 
-def test_a_listwise_score_is_no_probability() -> None:
+def test_a_score_that_only_compares_is_no_probability() -> None:
     x = Asker(subject_of(trained(CONFIGS["keat-rank"])), payments()).event(1_900, DAYS)
     assert "as a probability" in page(x)
-    listwise = page(replace(x, model=x.model | {"loss": "listwise"}))
-    assert "as a probability" not in listwise
-    assert "trained listwise" in listwise
+    for loss in ("listwise", "stratified"):
+        told = page(replace(x, model=x.model | {"loss": loss}))
+        assert "as a probability" not in told
+        assert f"trained {loss}" in told
 
 
 def test_known_things_are_said() -> None:

@@ -187,7 +187,7 @@ def test_options_go_where_they_belong(tmp_path: Path, random_stream: MakeStream)
     stream = random_stream(2, events=90)
     run = keat.train("keat-rank", stream, out=tmp_path / "run", hidden=16, epochs=1)
     assert run.spec.config == RankConfig(hidden=16)
-    assert run.spec.fitting.loss == "listwise"  # as in our tables
+    assert run.spec.fitting.loss == "stratified"  # as it is usually trained
     with pytest.raises(UnknownNameError, match="did you mean 'epochs'"):
         keat.train("keat-rank", stream, out=tmp_path / "other", epoch=1)
     assert not (tmp_path / "other").exists()

@@ -15,7 +15,7 @@ from studies.fading_lines import FadingCell, FadingFound
 from studies.study import RESULTS, StudyLedger
 
 from conftest import FindFile
-from studies import coarse_clocks, defaults, demo, dgraphfin, fading, node_labels, trade
+from studies import coarse_clocks, defaults, demo, dgraphfin, fading, node_labels, rank_training, trade
 
 CLOCKS = StudyLedger(RESULTS / "coarse_clocks.jsonl", coarse_clocks.ClockCell, coarse_clocks.ClockFound)
 DEFAULTS = StudyLedger(RESULTS / "defaults.jsonl", defaults.DefaultsCell, defaults.DefaultsFound)
@@ -23,6 +23,9 @@ DEMO = StudyLedger(RESULTS / "demo.jsonl", demo.DemoCell, demo.DemoFound)
 CONTACTS = StudyLedger(RESULTS / "dgraphfin.jsonl", dgraphfin.ContactsCell, dgraphfin.ContactsFound)
 FADING = StudyLedger(RESULTS / "fading.jsonl", FadingCell, FadingFound)
 LABELS = StudyLedger(RESULTS / "node_labels.jsonl", node_labels.LabelCell, node_labels.LabelFound)
+TRAINING = StudyLedger(
+    RESULTS / "rank_training.jsonl", rank_training.TrainingCell, rank_training.TrainingFound
+)
 TRADE = StudyLedger(RESULTS / "trade.jsonl", trade.TradeCell, trade.TradeFound)
 
 REPORTS: dict[str, tuple[StudyLedger[Any, Any], Callable[[Any], str]]] = {
@@ -32,6 +35,7 @@ REPORTS: dict[str, tuple[StudyLedger[Any, Any], Callable[[Any], str]]] = {
     "dgraphfin": (CONTACTS, dgraphfin.report),
     "fading": (FADING, fading.report),
     "node_labels": (LABELS, node_labels.report),
+    "rank_training": (TRAINING, rank_training.report),
     "trade": (TRADE, trade.report),
 }
 ROOT = RESULTS.parents[1]

@@ -69,15 +69,32 @@ def test_a_share_beyond_one_is_refused(data: Dataset) -> None:
         LinkLessons(data, 200, historical=1.5)
 
 
-def test_listwise_is_cross_entropy_and_leaves_clashes_out() -> None:
+def test_listwise_is_cross_entropy_and_leaves_out_what_weighs_nothing() -> None:
     logits = torch.randn(5, 4, generator=torch.Generator().manual_seed(0))
     target = torch.zeros(5, dtype=torch.long)
     torch.testing.assert_close(link_loss(logits, loss="listwise"), functional.cross_entropy(logits, target))
-    clash = torch.zeros(5, 3, dtype=torch.bool)
-    clash[:, 2] = True
+    log_weights = torch.zeros(5, 4)
+    log_weights[:, 3] = -torch.inf
     torch.testing.assert_close(
-        link_loss(logits, loss="listwise", clash=clash), functional.cross_entropy(logits[:, :3], target)
+        link_loss(logits, loss="listwise", log_weights=log_weights),
+        functional.cross_entropy(logits[:, :3], target),
     )
+
+
+def test_a_negative_that_is_the_positive_weighs_nothing(random_stream: MakeStream) -> None:
+    data = Dataset(random_stream(3, destinations=3))
+    clashes = 0
+    for lesson in LinkLessons(data, 50, loss="listwise", negatives=4).epoch(1, 1):
+        assert isinstance(lesson.queries, Queries)
+        assert lesson.loss is not None
+        candidates = lesson.queries.candidates
+        clash = candidates[:, 1:] == candidates[:, :1]
+        logits = torch.randn(candidates.shape, requires_grad=True)
+        lesson.loss(logits).backward()  # type: ignore[no-untyped-call]
+        assert logits.grad is not None
+        assert np.array_equal(logits.grad[:, 1:].numpy() == 0, clash)
+        clashes += int(clash.sum())
+    assert clashes > 0
 
 
 def test_losses_that_do_not_exist_are_refused() -> None:
@@ -86,3 +103,5 @@ def test_losses_that_do_not_exist_are_refused() -> None:
         link_loss(logits, loss="listwize")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="pairwise"):
         link_loss(logits, recipe="tgb-parity", loss="listwise")
+    with pytest.raises(InputError, match="pairwise"):
+        link_loss(logits, recipe="tgb-parity", loss="stratified")

@@ -18,10 +18,10 @@ from keat.training.fit import FitConfig
 Preset = Literal["usual", "paper", "tgb"]
 PRESETS: tuple[Preset, ...] = get_args(Preset)
 
-# Chosen on validation splits (docs/results/defaults.md); those of keat-rank are of our tables, too
-# (docs/results/rank.md). Where one pass over a log is short, small batches are what it has of steps.
+# Chosen on validation splits (docs/results/defaults.md; the loss of keat-rank in docs/results/rank.md). Where
+# one pass over a log is short, small batches are what it has of steps.
 BY_CONFIG: dict[type, FitConfig] = {
-    RankConfig: FitConfig(epochs=8, patience=2, lr=1.5e-3, loss="listwise", negatives=50),
+    RankConfig: FitConfig(epochs=8, patience=2, lr=1.5e-3, loss="stratified", negatives=50),
     TGNConfig: FitConfig(epochs=15, patience=4, batch_size=50, lr=1e-3, loss="listwise", negatives=20),
     DyGFormerConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),
     GraphMixerConfig: FitConfig(epochs=5, patience=2, batch_size=50, lr=1e-3),

@@ -19,13 +19,14 @@ from torch import Tensor, nn
 
 from keat.calibration.calibrations import Calibration
 from keat.calibration.collectors import Fitter, fitter_of
-from keat.errors import KeatError
+from keat.errors import InputError, KeatError, unknown_name
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
 from keat.models.settings import MOST, check_each, check_range, check_seed, setting
 from keat.tasks.script import Task
 from keat.training.evaluate import continue_evaluation
 from keat.training.lessons import Lesson, Lessons
 from keat.training.losses import LinkLoss, Recipe, check_loss
+from keat.training.schedule import SCHEDULES, Schedule, one_cycle
 
 BATCHES_BETWEEN_LOOKS = 25
 
@@ -38,11 +39,17 @@ class FitConfig:
     patience: int = setting(5, "Epochs without a better validation metric before stopping.")
     batch_size: int = setting(200, "Events between two updates.", of_streams=True)
     lr: float = setting(1e-4, "Learning rate of Adam.")
+    schedule: Schedule = setting(
+        "constant",
+        "The rate over time: constant, or one-cycle, which rises for a quarter of all epochs and then falls.",
+        of_streams=True,
+    )
     clip: float | None = setting(None, "Largest norm of the gradient.")
     recipe: Recipe = setting("sound", "sound, or tgb-parity with its second sigmoid.", of_streams=True)
     loss: LinkLoss = setting(
         "pairwise",
-        "pairwise (binary cross-entropy) or listwise (softmax over a positive and its negatives).",
+        "pairwise (binary cross-entropy), listwise (softmax over a positive and its negatives) or stratified "
+        "(the same with hard negatives, weighted to stand for all destinations).",
         of_streams=True,
     )
     negatives: int = setting(
@@ -64,6 +71,18 @@ class FitConfig:
         check_range(self, 0, 1, "historical")
         check_seed(self.seed)
         check_loss(self.recipe, self.loss)
+        if self.schedule not in SCHEDULES:
+            raise unknown_name("schedule", self.schedule, SCHEDULES)
+        if self.loss == "stratified" and self.historical:
+            raise InputError(
+                "The stratified loss has the source's latest destinations among its negatives already; leave "
+                "historical out, or choose the listwise loss."
+            )
+
+    @property
+    def planned_epochs(self) -> int | None:
+        """How many epochs every step depends on: with a constant rate a run may end sooner or later."""
+        return None if self.schedule == "constant" else self.epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +186,10 @@ def train_epoch(
         if lesson.queries is None or lesson.loss is None:
             _observe(model, lesson)
         else:
+            if config.schedule == "one-cycle":
+                share = (epoch - 1 + done / len(lessons)) / config.epochs
+                for group in optimizer.param_groups:
+                    group["lr"] = config.lr * one_cycle(share)
             total += _learn(model, optimizer, lesson, lesson.loss, config) * len(lesson.queries.t)
             asked += len(lesson.queries.t)
         done += lesson.progress

@@ -21,6 +21,7 @@ from keat.events import EventStream, NodeLabels
 from keat.models.contract import NodeQueries, Queries
 from keat.state import as_tensor
 from keat.tasks.script import TGB_BATCH, is_crowded, steps_in_blocks, steps_in_turn
+from keat.training.hard_negatives import HardNegatives
 from keat.training.losses import LinkLoss, Recipe, link_loss
 
 
@@ -54,7 +55,8 @@ class LinkLessons:
     """Blocks of the training split, each positive with ``negatives`` destinations it did not go to.
 
     A share ``historical`` of them are earlier destinations of the same source, the rest is drawn from the
-    catalogue. TGB's setting is one negative, from the catalogue.
+    catalogue. TGB's setting is one negative, from the catalogue. For the stratified loss they are drawn
+    beside certain ones, see `HardNegatives`.
     """
 
     def __init__(
@@ -77,27 +79,38 @@ class LinkLessons:
         self.refresh = usual_refresh("link-ranking", data.train, in_turn)
         if self.historical:
             self.past = _PastDestinations(data.train)
+        if loss == "stratified":
+            self.hard = HardNegatives(data.train, self.catalogue, negatives)
 
     def __len__(self) -> int:
         return len(self.train)
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Lesson]:
         rng = np.random.default_rng([seed, epoch])
+        candidates_of = self.hard.walk().candidates if self.loss == "stratified" else self._candidates
         steps = steps_in_turn if self.in_turn else steps_in_blocks
         for step in steps(self.train.t, self.batch_size):
             block, events = (self.train[slice(*part)] for part in step)
             if len(block) == 0:
                 yield Lesson(events, asked=0)  # they were asked about before
                 continue
-            others = rng.choice(self.catalogue, (len(block), self.negatives))
-            if self.historical:
-                drawn, known = self.past.draw(block, self.historical, rng)
-                others[:, : self.historical] = np.where(known, drawn, others[:, : self.historical])
-            candidates = np.concatenate((block.dst[:, None], others), axis=1)
-            loss = partial(link_loss, recipe=self.recipe, loss=self.loss)
-            if self.loss == "listwise":  # a negative that is the positive would be asked to beat itself
-                loss = partial(loss, clash=as_tensor(others == block.dst[:, None]))
+            candidates, log_weights = candidates_of(block, rng)
+            loss = partial(link_loss, recipe=self.recipe, loss=self.loss, log_weights=as_tensor(log_weights))
             yield Lesson(events, Queries(block.src, block.t, candidates), loss, asked=len(block))
+
+    def _candidates(
+        self, block: EventStream, rng: np.random.Generator
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
+        """Each positive and its negatives, and their weights in a softmax: a negative that is the positive
+        would be asked to beat itself, and weighs nothing."""
+        others = rng.choice(self.catalogue, (len(block), self.negatives))
+        if self.historical:
+            drawn, known = self.past.draw(block, self.historical, rng)
+            others[:, : self.historical] = np.where(known, drawn, others[:, : self.historical])
+        candidates = np.concatenate((block.dst[:, None], others), axis=1)
+        log_weights = np.zeros(candidates.shape, dtype=np.float32)
+        log_weights[:, 1:][others == block.dst[:, None]] = -np.inf
+        return candidates, log_weights
 
 
 class _PastDestinations:

@@ -97,8 +97,9 @@ def _tiles(x: Scored) -> list[tuple[str, str]]:
 
 
 def _what_a_score_is(x: Scored) -> str:
-    if x.model["loss"] == "listwise":  # it compares candidates; what they have in common is arbitrary
-        return "score, to compare with those of other candidates: trained listwise, it is no probability"
+    loss = x.model["loss"]
+    if loss != "pairwise":  # it compares candidates; what they have in common is arbitrary
+        return f"score, to compare with those of other candidates: trained {loss}, it is no probability"
     return f"score, a logit; as a probability {1 / (1 + math.exp(min(-x.score, 700))):.0%}, uncalibrated"
 
 
