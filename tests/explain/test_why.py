@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from keat.analysis.faithfulness import DeletionCurves
-from keat.cooccurrence.columns import GROUPS, PAIR_SINGLE, SOURCE_SINGLE
+from keat.cooccurrence.pair_columns import GROUPS, PAIR_SINGLE, SOURCE_SINGLE
 from keat.explain import End, Explanation, Neighbor, Scored
 from keat.explain.why import place, reasons, verdict, weightiest, why
 from keat.explain.why_event import REASONS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keat.cooccurrence.tables import (
+from keat.cooccurrence.pair_records import (
     EVENTS,
     FIRSTS,
     IN,

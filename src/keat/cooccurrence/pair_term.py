@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.cooccurrence.columns import GROUPS, PAIR_SINGLE, PAIR_SUMS, SOURCE_SINGLE, SOURCE_SUMS, Scale
+from keat.cooccurrence.pair_columns import GROUPS, PAIR_SINGLE, PAIR_SUMS, SOURCE_SINGLE, SOURCE_SUMS, Scale
 from keat.cooccurrence.widths import LearnedWidths
 
 

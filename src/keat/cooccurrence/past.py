@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from keat.clock import PLAIN, Clock
-from keat.cooccurrence import columns
-from keat.cooccurrence.columns import Columns
-from keat.cooccurrence.keeping import check_kept
+from keat.cooccurrence import pair_columns
+from keat.cooccurrence.hops import most_reached
+from keat.cooccurrence.kept_records import check_kept
 from keat.cooccurrence.observing import observe
+from keat.cooccurrence.pair_columns import Columns
+from keat.cooccurrence.pair_reading import Events, Questions, Scales, Scratch, read_in_turn
+from keat.cooccurrence.pair_records import IN, NONE, NOW, OUT, PAIRS, empty_tables, indexed, with_room
 from keat.cooccurrence.pair_term import Numbers
-from keat.cooccurrence.paths import most_reached
-from keat.cooccurrence.reading import Events, Questions, Scales, Scratch, read_in_turn
-from keat.cooccurrence.tables import IN, NONE, NOW, OUT, PAIRS, empty_tables, indexed, with_room
 from keat.cooccurrence.widths import geometric_widths
 from keat.state.checking import check_that
 
@@ -36,7 +36,7 @@ class KernelCooccurrence:
     - of the pair, in either direction,
     - of each node, as a source and as a destination,
 
-    with counts, ages, recency ranks, habits and two- and three-hop sums beside them (`columns`).
+    with counts, ages, recency ranks, habits and two- and three-hop sums beside them (`pair_columns`).
 
     Memory is a row of 64 bytes and a few more for each pair that has met and O(K) for each node; an event
     costs O(K), a question O(candidates) and a constant. No part is nodes × nodes.
@@ -162,9 +162,9 @@ class KernelCooccurrence:
             Questions(*_frozen(src, t, candidates.ravel()), 0 if candidates.ndim == 1 else width, width),
             self._scratch,
             Scales(
-                per_time=columns.AGE.inner / self.sigma,
-                per_path=columns.PATHS.inner,
-                per_ratio=columns.RATIO.inner,
+                per_time=pair_columns.AGE.inner / self.sigma,
+                per_path=pair_columns.PATHS.inner,
+                per_ratio=pair_columns.RATIO.inner,
                 hop_rate=1.0 / (HOP_WIDTH * self.sigma),
                 fanout=self.fanout,
             ),
@@ -180,17 +180,17 @@ class KernelCooccurrence:
         sigma = self.clock.ticks(self.sigma)
         told: dict[str, float] = {}
         for sums, single, read in (
-            (columns.SOURCE_SUMS, columns.SOURCE_SINGLE, numbers.source[0]),
-            (columns.PAIR_SUMS, columns.PAIR_SINGLE, numbers.pair[0, 0]),
+            (pair_columns.SOURCE_SUMS, pair_columns.SOURCE_SINGLE, numbers.source[0]),
+            (pair_columns.PAIR_SUMS, pair_columns.PAIR_SINGLE, numbers.pair[0, 0]),
         ):
             values = iter(read.tolist())
             for name in sums:
                 told |= {f"{name}, over {self.clock.ticks(width):g}": next(values) for width in self.widths}
             for (name, scale), value in zip(single.items(), values, strict=True):
-                if value >= columns.NEVER:
+                if value >= pair_columns.NEVER:
                     told[name] = math.inf
                 else:
-                    told[name] = value / scale.inner * (sigma if scale is columns.AGE else 1.0)
+                    told[name] = value / scale.inner * (sigma if scale is pair_columns.AGE else 1.0)
         return told
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from keat.cooccurrence import Columns, KernelCooccurrence, Numbers, PairTerm
-from keat.cooccurrence.columns import GROUPS, PAIR_SUMS, SOURCE_SUMS, of_nothing
+from keat.cooccurrence.pair_columns import GROUPS, PAIR_SUMS, SOURCE_SUMS, of_nothing
 from keat.events import TimeUnit, humanize
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from keat.clock import PLAIN, Clock
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
-from keat.cooccurrence.columns import GROUPS
+from keat.cooccurrence.pair_columns import GROUPS
 from keat.cooccurrence.pair_term import Numbers
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream, TimeUnit

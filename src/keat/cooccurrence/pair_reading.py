@@ -1,4 +1,4 @@
-"""The numbers of sources and their candidates at a time, in the order of `columns`."""
+"""The numbers of sources and their candidates at a time, in the order of `pair_columns`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keat.cooccurrence.columns import NEVER
+from keat.cooccurrence.hops import THREE, THREE_PATHS, TWO, TWO_PATHS, walk, wipe
 from keat.cooccurrence.observing import observe
-from keat.cooccurrence.paths import THREE, THREE_PATHS, TWO, TWO_PATHS, walk, wipe
-from keat.cooccurrence.tables import (
+from keat.cooccurrence.pair_columns import NEVER, place_of
+from keat.cooccurrence.pair_records import (
     EVENTS,
     FIRSTS,
     IN,
@@ -27,15 +27,42 @@ from keat.cooccurrence.tables import (
 )
 from keat.ops.compiling import compiled
 
-# Places among the single numbers of a pair, in the order of PAIR_SINGLE. What is left out comes after the
-# place of SINCE_MEETING: the weights in the last 2, 5 and 20 events.
-MET, RANK, MEETINGS, AGE, GAP, AGE_TO_GAP = range(6)
-SINCE_MEETING = (6, 10)  # in the source's events, in the candidate's
-MET_BACK, AGE_BACK, LAST_TO_REACH_SOURCE = range(14, 17)
-CANDIDATE_AGE, CANDIDATE_AGE_OUT, EVENTS_SINCE, EVENTS_TO, SOURCES = range(17, 22)
-LAST_REACHED_BY, RETURNING, NEW_ONES, SAME_AGAIN = range(22, 26)
-NEXT_OF_SOURCE, NEXT_OF_ANYONE, ITSELF = range(26, 29)
-TWO_SUM, TWO_NUMBER, THREE_SUM, THREE_NUMBER = range(29, 33)
+# Places among the single numbers of a source, after its two kernel sums …
+SOURCE_AGE = place_of("age of the source's last event"), place_of("age of the last event to the source")
+SOURCE_EVENTS = place_of("events of the source"), place_of("events to the source")
+SOURCE_DESTINATIONS = place_of("destinations of the source")
+SOURCE_RETURNS = place_of("share of returns to the same destination")
+SOURCE_FIRSTS = place_of("share of new destinations")
+
+# … and among those of a pair, after its six. Two places are those of the source and of the candidate.
+MET = place_of("met before")
+RANK = place_of("1 / recency rank among the source's destinations")
+MEETINGS = place_of("meetings")
+AGE = place_of("age of the last meeting")
+GAP = place_of("gap before the last meeting")
+AGE_TO_GAP = place_of("age / that gap")
+WHOSE = ("source's", "candidate's")
+SINCE_MEETING = tuple(place_of(f"the {whose} events since the last meeting") for whose in WHOSE)
+WEIGHTS = tuple(
+    tuple(place_of(f"weight in the {whose} last {span:g} events") for span in SPANS) for whose in WHOSE
+)
+MET_BACK = place_of("met the other way round")
+AGE_BACK = place_of("age of the last meeting the other way round")
+LAST_TO_REACH_SOURCE = place_of("last to have reached the source")
+CANDIDATE_AGE = place_of("age of the candidate's last event")
+CANDIDATE_AGE_OUT = place_of("age of the candidate's last event as a source")
+EVENTS_SINCE = place_of("events since the candidate's last")
+EVENTS_TO = place_of("events to the candidate")
+SOURCES = place_of("sources of the candidate")
+LAST_REACHED_BY = place_of("last reached by this source")
+RETURNING = place_of("share of those who return to the candidate")
+NEW_ONES = place_of("share of the candidate's events that are first meetings")
+SAME_AGAIN = place_of("share of the candidate's events by the same source as before")
+NEXT_OF_SOURCE = place_of("where this source went next, last time")
+NEXT_OF_ANYONE = place_of("where the last one went next")
+ITSELF = place_of("is the source itself")
+TWO_SUM, TWO_NUMBER = place_of("two-hop sum"), place_of("two-hop paths")
+THREE_SUM, THREE_NUMBER = place_of("three-hop sum"), place_of("three-hop paths")
 
 TINY = 1e-6  # of a kernel sum: what has faded so far has no share
 FADED = 30.0  # e⁻³⁰: nothing in float32, and no sum is let run into denormal numbers, which are slow
@@ -64,7 +91,7 @@ class Scratch(NamedTuple):
     """What reading marks for a question and wipes after it: all zero in between."""
 
     rank: Array  # (n,) int32: recency rank among the source's destinations
-    reached: Array  # (n, 4) float32: see `paths`
+    reached: Array  # (n, 4) float32: see `hops`
     trail: Array  # int32: nodes reached
 
 
@@ -118,17 +145,19 @@ def _mark_ranks(ring: Array, rank: Array, mark: int) -> None:
 @compiled
 def _read_source(tables: Tables, u: int, now: int, out: Array, scales: Scales) -> None:
     rates, kernels, source = tables.rates, len(tables.rates), tables.nodes[u]
+    o = 2 * kernels
     out[:] = 0.0
     for role in (OUT, IN):
-        out[2 * kernels + role] = NEVER
+        out[o + SOURCE_AGE[role]] = NEVER
         if source.count[role] > 0:
             age = (now - source.last[role]) / tables.ticks
             for m in range(kernels):
                 out[role * kernels + m] = source.sums[role, m] * _psi(age * rates[m])
-            out[2 * kernels + role] = age * scales.per_time
-    o = 2 * kernels + 2
-    out[o], out[o + 1], out[o + 2] = source.count[OUT], source.count[IN], source.distinct[OUT]
-    out[o + 3], out[o + 4] = source.habits[RETURNS], source.habits[FIRSTS]
+            out[o + SOURCE_AGE[role]] = age * scales.per_time
+        out[o + SOURCE_EVENTS[role]] = source.count[role]
+    out[o + SOURCE_DESTINATIONS] = source.distinct[OUT]
+    out[o + SOURCE_RETURNS] = source.habits[RETURNS]
+    out[o + SOURCE_FIRSTS] = source.habits[FIRSTS]
 
 
 @compiled
@@ -194,7 +223,7 @@ def _read_pairs(
                     out[j, o + SINCE_MEETING[role]] = passed
                     for k in range(len(SPANS)):
                         weight = pair.weights[role, k] * (1.0 - 1.0 / SPANS[k]) ** passed
-                        out[j, o + SINCE_MEETING[role] + 1 + k] = weight
+                        out[j, o + WEIGHTS[role][k]] = weight
         if candidate.count[OUT] > 0:
             age = (now - candidate.last[OUT]) / tables.ticks
             for m in range(kernels):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from keat.cooccurrence.tables import IN, NONE, OUT, Array, Tables
+from keat.cooccurrence.pair_records import IN, NONE, OUT, Array, Tables
 from keat.ops.compiling import compiled
 
 TWO, TWO_PATHS, THREE, THREE_PATHS = 0, 1, 2, 3  # columns of `reached`

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from keat.cooccurrence.tables import EVENTS, IN, NONE, NOW, OUT, PAIRS, Tables
+from keat.cooccurrence.pair_records import EVENTS, IN, NONE, NOW, OUT, PAIRS, Tables
 from keat.state.checking import Expected, check_state, check_that, whole
 
 # The lowest value of a field and what it stays below; the others are any whole number, or finite.
