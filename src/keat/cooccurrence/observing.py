@@ -20,19 +20,25 @@ from keat.cooccurrence.pair_records import (
     Array,
     Record,
     Tables,
+    has_room,
     pair_key,
+    row_of,
 )
+from keat.cooccurrence.running import STEP, add_gap, step_of
+from keat.cooccurrence.successors import follow_on
 from keat.ops.compiling import compiled
 from keat.state.pair_table import slot_of
 
-STEP = 0.1  # a running share moves by this much of the way with each event, by more while there are few
-
 
 @compiled
-def observe(tables: Tables, src: Array, dst: Array, t: Array, first: int, last: int) -> None:
-    """Events ``first:last`` happen, in order. There must be room for their nodes and pairs."""
+def observe(tables: Tables, src: Array, dst: Array, t: Array, first: int, last: int) -> int:
+    """Events ``first:last`` happen, in order, while there is room for them; returns the first that did not.
+    Their nodes must be there."""
     for i in range(first, last):
+        if not has_room(tables):
+            return i
         _observe_one(tables, src[i], dst[i], t[i])
+    return last
 
 
 @compiled
@@ -59,6 +65,8 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
         _move(destination.habits, NOVEL, new, destination.count[IN])
         _move(destination.habits, SAME, destination.partner[IN] == u, destination.count[IN])
 
+    if tables.edition > 1:
+        _second_edition(tables, pair, u, v, now, new)
     if new:
         pair.key = key
     else:
@@ -72,6 +80,36 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
     destination.number = tables.clock[EVENTS]
     tables.clock[EVENTS] += 1
     tables.clock[NOW] = now
+
+
+@compiled
+def _second_edition(tables: Tables, pair: Record, u: int, v: int, now: int, new: bool) -> None:
+    """Replies, gaps, runs and successors. Of all else the tables still tell what was before the event."""
+    source, destination = tables.nodes[u], tables.nodes[v]
+    if u != v:  # nobody owes itself an answer
+        if pair.unanswered == 0:
+            pair.first_unanswered = now
+        pair.unanswered += 1
+        if destination.count[OUT] > 0 and source.count[IN] > 0:
+            back = row_of(tables.keys, tables.rows, v, u)
+            if back != NONE:
+                tables.pairs[back].unanswered = 0
+    if not new:
+        add_gap(pair.log_gaps, (now - pair.last) / tables.ticks, pair.count)
+        passed = source.count[OUT] - pair.number[OUT]
+        pair.between += step_of(pair.count) * (passed - pair.between)
+    before = source.partner[OUT]
+    if before == NONE:
+        source.run = 1
+        return
+    add_gap(source.log_gaps, (now - source.last[OUT]) / tables.ticks, source.count[OUT])
+    if before == v:
+        source.run += 1
+        return
+    source.runs += 1
+    source.usual_run += step_of(source.runs) * (source.run - source.usual_run)
+    source.run = 1
+    follow_on(tables, source, v, now)
 
 
 @compiled

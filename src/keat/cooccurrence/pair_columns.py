@@ -39,14 +39,21 @@ NEXT = "what came next"
 NEIGHBOURS = "shared neighbours"
 IDENTITY = "identity"
 SOURCE = "the source"
+REPLIES = "replies"
+RENEWAL = "renewal"
+RUN = "run"
+FAVOURITES = "favourites"
+SUCCESSION = "item to item"
 
 
 class Number(NamedTuple):
-    """One number, or one for each kernel."""
+    """One number, or one for each kernel. Those of a later edition come after those of earlier ones, so that
+    a model of an edition reads the first columns."""
 
     name: str
     scale: Scale
     group: str
+    edition: int = 1
 
 
 # The one list of all numbers, in the order in which they are read; compiled loops find their places here.
@@ -62,6 +69,11 @@ _SOURCE_SINGLE = (
     Number("destinations of the source", COUNT, SOURCE),
     Number("share of returns to the same destination", HABIT, SOURCE),
     Number("share of new destinations", HABIT, SOURCE),
+    Number("usual gap between the source's events", AGE, RENEWAL, 2),
+    Number("how late the source is", HABIT, RENEWAL, 2),
+    Number("events in a row at the last destination", COUNT, RUN, 2),
+    Number("usual events in a row", COUNT, RUN, 2),
+    Number("events in a row / usual", RATIO, RUN, 2),
 )
 _PAIR_SUMS = (
     Number("source to candidate", SUM, MEETINGS),
@@ -105,15 +117,37 @@ _PAIR_SINGLE = (
     Number("two-hop paths", COUNT, NEIGHBOURS),
     Number("three-hop sum", PATHS, NEIGHBOURS),
     Number("three-hop paths", COUNT, NEIGHBOURS),
+    Number("1 / recency rank among those who reached the source", FLAG, REPLIES, 2),
+    Number("events to answer", COUNT, REPLIES, 2),
+    Number("age of the first to answer", AGE, REPLIES, 2),
+    Number("was the last of the two to turn to the other", FLAG, REPLIES, 2),
+    Number("share of the source in the events of the two", HABIT, REPLIES, 2),
+    Number("usual gap between meetings", AGE, RENEWAL, 2),
+    Number("spread of the gaps between meetings", SHARE, RENEWAL, 2),
+    Number("how late the next meeting is", HABIT, RENEWAL, 2),
+    Number("the source's usual events between meetings", SINCE, RENEWAL, 2),
+    Number("the source's events since the last meeting / usual", RATIO, RENEWAL, 2),
+    Number("1 / rank by weight among the source's latest destinations", FLAG, FAVOURITES, 2),
+    Number("share of weight among the source's latest destinations", SHARE, FAVOURITES, 2),
+    Number("gone on to from the latest destinations, soon", PATHS, SUCCESSION, 2),
+    Number("gone on to from the latest destinations", PATHS, SUCCESSION, 2),
+    Number("next after the latest destinations", PATHS, SUCCESSION, 2),
+    Number("gone on to from the last destination, soon", PATHS, SUCCESSION, 2),
+    Number("gone on to from the last destination", PATHS, SUCCESSION, 2),
+    Number("next after the last destination", PATHS, SUCCESSION, 2),
+    Number("gone on to, as a cosine", PATHS, SUCCESSION, 2),
+    Number("gone on to from destinations that fade", PATHS, SUCCESSION, 2),
 )
 
 
-def _scales(numbers: tuple[Number, ...]) -> dict[str, Scale]:
-    return {number.name: number.scale for number in numbers}
+EDITIONS = 2  # so far; a model reads the numbers of its edition and of those before
 
 
-SOURCE_SUMS, SOURCE_SINGLE = _scales(_SOURCE_SUMS), _scales(_SOURCE_SINGLE)
-PAIR_SUMS, PAIR_SINGLE = _scales(_PAIR_SUMS), _scales(_PAIR_SINGLE)
+def scales_of(numbers: tuple[Number, ...], edition: int = EDITIONS) -> dict[str, Scale]:
+    return {number.name: number.scale for number in numbers if number.edition <= edition}
+
+
+SOURCE_SUMS, PAIR_SUMS = scales_of(_SOURCE_SUMS), scales_of(_PAIR_SUMS)
 _ORDER = (  # of groups, as they are shown
     MEETINGS,
     SHARES,
@@ -125,19 +159,40 @@ _ORDER = (  # of groups, as they are shown
     NEIGHBOURS,
     IDENTITY,
     SOURCE,
+    REPLIES,
+    RENEWAL,
+    RUN,
+    FAVOURITES,
+    SUCCESSION,
 )
-GROUPS: dict[str, tuple[str, ...]] = {
-    group: tuple(
-        number.name
+
+
+def source_single(edition: int) -> dict[str, Scale]:
+    """The single numbers of a source that a model of an edition reads."""
+    return scales_of(_SOURCE_SINGLE, edition)
+
+
+def pair_single(edition: int) -> dict[str, Scale]:
+    """The single numbers of a pair that it reads."""
+    return scales_of(_PAIR_SINGLE, edition)
+
+
+def groups_of(edition: int) -> dict[str, tuple[str, ...]]:
+    """The names of all numbers that it reads, by group."""
+    numbers = [
+        number
         for number in _SOURCE_SUMS + _SOURCE_SINGLE + _PAIR_SUMS + _PAIR_SINGLE
-        if number.group == group
-    )
-    for group in _ORDER
-}
+        if number.edition <= edition
+    ]
+    groups = {group: tuple(number.name for number in numbers if number.group == group) for group in _ORDER}
+    return {group: names for group, names in groups.items() if names}
+
+
+SOURCE_SINGLE, PAIR_SINGLE, GROUPS = source_single(EDITIONS), pair_single(EDITIONS), groups_of(EDITIONS)
 
 
 def place_of(name: str) -> int:
-    """Where a single number stands among those of a source, or among those of a pair."""
+    """Where a single number stands among those of a source, or among those of a pair, in every edition."""
     single = SOURCE_SINGLE if name in SOURCE_SINGLE else PAIR_SINGLE
     return list(single).index(name)
 
@@ -147,16 +202,17 @@ class Columns:
     """Where each number stands, for M kernels."""
 
     kernels: int
+    edition: int = EDITIONS
 
     @property
     def source(self) -> list[str]:
         """Names of the numbers of a source alone; those of a kernel sum are repeated."""
-        return _names(SOURCE_SUMS, SOURCE_SINGLE, self.kernels)
+        return _names(SOURCE_SUMS, source_single(self.edition), self.kernels)
 
     @property
     def pair(self) -> list[str]:
         """Names of the numbers of a pair."""
-        return _names(PAIR_SUMS, PAIR_SINGLE, self.kernels)
+        return _names(PAIR_SUMS, pair_single(self.edition), self.kernels)
 
 
 def _names(sums: dict[str, Scale], single: dict[str, Scale], kernels: int) -> list[str]:

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keat.cooccurrence.hops import THREE, THREE_PATHS, TWO, TWO_PATHS, walk, wipe
+from keat.cooccurrence import column_places as at
+from keat.cooccurrence import marks as mark
+from keat.cooccurrence.hops import walk
 from keat.cooccurrence.observing import observe
-from keat.cooccurrence.pair_columns import NEVER, place_of
+from keat.cooccurrence.pair_columns import NEVER
 from keat.cooccurrence.pair_records import (
     EVENTS,
     FIRSTS,
@@ -21,51 +23,16 @@ from keat.cooccurrence.pair_records import (
     SAME,
     SPANS,
     STICKY,
+    TINY,
     Array,
+    Record,
     Tables,
+    faded,
     row_of,
 )
+from keat.cooccurrence.running import VARIANCE, lateness, usual_gap
+from keat.cooccurrence.successors import TO_LONG, go_on
 from keat.ops.compiling import compiled
-
-# Places among the single numbers of a source, after its two kernel sums …
-SOURCE_AGE = place_of("age of the source's last event"), place_of("age of the last event to the source")
-SOURCE_EVENTS = place_of("events of the source"), place_of("events to the source")
-SOURCE_DESTINATIONS = place_of("destinations of the source")
-SOURCE_RETURNS = place_of("share of returns to the same destination")
-SOURCE_FIRSTS = place_of("share of new destinations")
-
-# … and among those of a pair, after its six. Two places are those of the source and of the candidate.
-MET = place_of("met before")
-RANK = place_of("1 / recency rank among the source's destinations")
-MEETINGS = place_of("meetings")
-AGE = place_of("age of the last meeting")
-GAP = place_of("gap before the last meeting")
-AGE_TO_GAP = place_of("age / that gap")
-WHOSE = ("source's", "candidate's")
-SINCE_MEETING = tuple(place_of(f"the {whose} events since the last meeting") for whose in WHOSE)
-WEIGHTS = tuple(
-    tuple(place_of(f"weight in the {whose} last {span:g} events") for span in SPANS) for whose in WHOSE
-)
-MET_BACK = place_of("met the other way round")
-AGE_BACK = place_of("age of the last meeting the other way round")
-LAST_TO_REACH_SOURCE = place_of("last to have reached the source")
-CANDIDATE_AGE = place_of("age of the candidate's last event")
-CANDIDATE_AGE_OUT = place_of("age of the candidate's last event as a source")
-EVENTS_SINCE = place_of("events since the candidate's last")
-EVENTS_TO = place_of("events to the candidate")
-SOURCES = place_of("sources of the candidate")
-LAST_REACHED_BY = place_of("last reached by this source")
-RETURNING = place_of("share of those who return to the candidate")
-NEW_ONES = place_of("share of the candidate's events that are first meetings")
-SAME_AGAIN = place_of("share of the candidate's events by the same source as before")
-NEXT_OF_SOURCE = place_of("where this source went next, last time")
-NEXT_OF_ANYONE = place_of("where the last one went next")
-ITSELF = place_of("is the source itself")
-TWO_SUM, TWO_NUMBER = place_of("two-hop sum"), place_of("two-hop paths")
-THREE_SUM, THREE_NUMBER = place_of("three-hop sum"), place_of("three-hop paths")
-
-TINY = 1e-6  # of a kernel sum: what has faded so far has no share
-FADED = 30.0  # e⁻³⁰: nothing in float32, and no sum is let run into denormal numbers, which are slow
 
 
 class Events(NamedTuple):
@@ -88,11 +55,11 @@ class Questions(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What reading marks for a question and wipes after it: all zero in between."""
+    """What reading marks for a question and wipes after it."""
 
-    rank: Array  # (n,) int32: recency rank among the source's destinations
-    reached: Array  # (n, 4) float32: see `hops`
-    trail: Array  # int32: nodes reached
+    marks: Array  # (n, columns of `marks`) float32
+    trail: Array  # int32: nodes that have marks
+    weights: Array  # (ring,) float32
 
 
 class Scales(NamedTuple):
@@ -103,6 +70,7 @@ class Scales(NamedTuple):
     per_ratio: float  # of an age to a gap
     hop_rate: float
     fanout: int
+    kernel: int  # the one whose width is nearest to σ
 
 
 @compiled
@@ -111,35 +79,42 @@ def read_in_turn(
     events: Events,
     event: int,
     questions: Questions,
+    question: int,
     scratch: Scratch,
     scales: Scales,
     of_source: Array,
     of_pair: Array,
-) -> int:
-    """For each question: observe events strictly earlier than it, from ``event`` on, then read.
-    Returns the first event not observed."""
-    for i in range(len(questions.src)):
+) -> tuple[int, int]:
+    """For each question, from ``question`` on: observe events strictly earlier than it, from ``event`` on,
+    then read. Returns the first event not observed, and the first question for whose events there was no
+    room, if any."""
+    for i in range(question, len(questions.src)):
         u, now = questions.src[i], questions.t[i]
-        first = event
-        while event < len(events.t) and events.t[event] < now:
-            event += 1
-        observe(tables, events.src, events.dst, events.t, first, event)
+        last = event
+        while last < len(events.t) and events.t[last] < now:
+            last += 1
+        event = observe(tables, events.src, events.dst, events.t, event, last)
+        if event < last:
+            return event, i
         _read_source(tables, u, now, of_source[i], scales)
-        _mark_ranks(tables.nodes[u].ring, scratch.rank, 1)
-        length = walk(tables, u, now, scales.hop_rate, scales.fanout, scratch.reached, scratch.trail)
+        length = _mark(tables, u, now, scratch, scales)
         first = i * questions.step
         _read_pairs(tables, u, now, questions.candidates, first, of_source[i], of_pair[i], scratch, scales)
-        wipe(scratch.reached, scratch.trail, length)
-        _mark_ranks(tables.nodes[u].ring, scratch.rank, 0)
-    return event
+        mark.wipe(scratch.marks, scratch.trail, length)
+    return event, len(questions.src)
 
 
 @compiled
-def _mark_ranks(ring: Array, rank: Array, mark: int) -> None:
-    for k in range(ring.shape[1]):
-        if ring[OUT, k] == NONE:
-            break
-        rank[ring[OUT, k]] = mark * (k + 1)
+def _mark(tables: Tables, u: int, now: int, scratch: Scratch, scales: Scales) -> int:
+    """All that is found once for all candidates; returns how many nodes have marks."""
+    marks, trail = scratch.marks, scratch.trail
+    length = mark.mark_ranks(tables, u, OUT, marks, trail, 0)
+    length = walk(tables, u, now, scales.hop_rate, scales.fanout, marks, trail, length)
+    if tables.edition > 1:
+        length = mark.mark_ranks(tables, u, IN, marks, trail, length)
+        mark.mark_favourites(tables, u, now, scales.kernel, scratch.weights, marks)
+        length = go_on(tables, u, now, marks, trail, length)
+    return length
 
 
 @compiled
@@ -148,16 +123,24 @@ def _read_source(tables: Tables, u: int, now: int, out: Array, scales: Scales) -
     o = 2 * kernels
     out[:] = 0.0
     for role in (OUT, IN):
-        out[o + SOURCE_AGE[role]] = NEVER
+        out[o + at.SOURCE_AGE[role]] = NEVER
         if source.count[role] > 0:
             age = (now - source.last[role]) / tables.ticks
             for m in range(kernels):
-                out[role * kernels + m] = source.sums[role, m] * _psi(age * rates[m])
-            out[o + SOURCE_AGE[role]] = age * scales.per_time
-        out[o + SOURCE_EVENTS[role]] = source.count[role]
-    out[o + SOURCE_DESTINATIONS] = source.distinct[OUT]
-    out[o + SOURCE_RETURNS] = source.habits[RETURNS]
-    out[o + SOURCE_FIRSTS] = source.habits[FIRSTS]
+                out[role * kernels + m] = source.sums[role, m] * faded(age * rates[m])
+            out[o + at.SOURCE_AGE[role]] = age * scales.per_time
+        out[o + at.SOURCE_EVENTS[role]] = source.count[role]
+    out[o + at.SOURCE_DESTINATIONS] = source.distinct[OUT]
+    out[o + at.SOURCE_RETURNS] = source.habits[RETURNS]
+    out[o + at.SOURCE_FIRSTS] = source.habits[FIRSTS]
+    if tables.edition > 1:
+        gaps = max(0, source.count[OUT] - 1)
+        age = (now - source.last[OUT]) / tables.ticks
+        out[o + at.SOURCE_USUAL_GAP] = usual_gap(source.log_gaps) * scales.per_time if gaps > 0 else NEVER
+        out[o + at.SOURCE_LATENESS] = lateness(source.log_gaps, age, gaps)
+        out[o + at.SOURCE_RUN], out[o + at.SOURCE_USUAL_RUN] = source.run, source.usual_run
+        if source.runs > 0:
+            out[o + at.SOURCE_RUN_TO_USUAL] = scales.per_ratio * source.run / source.usual_run
 
 
 @compiled
@@ -174,7 +157,7 @@ def _read_pairs(
 ) -> None:
     """One long loop: a call for each candidate would cost more than what it does."""
     rates, kernels, nodes, pairs = tables.rates, len(tables.rates), tables.nodes, tables.pairs
-    source = nodes[u]
+    source, marks = nodes[u], scratch.marks
     before = source.partner[OUT]
     next_of_source = pairs[source.last_pair].next if before != NONE else NONE
     next_of_anyone = nodes[before].successor if before != NONE else NONE
@@ -185,68 +168,101 @@ def _read_pairs(
         candidate = nodes[v]
         for k in range(out.shape[1]):
             out[j, k] = 0.0
-        out[j, o + AGE] = out[j, o + GAP] = out[j, o + AGE_BACK] = NEVER
-        out[j, o + SINCE_MEETING[OUT]] = out[j, o + SINCE_MEETING[IN]] = NEVER
-        out[j, o + CANDIDATE_AGE] = out[j, o + CANDIDATE_AGE_OUT] = out[j, o + EVENTS_SINCE] = NEVER
-        out[j, o + RETURNING] = candidate.habits[STICKY]
-        out[j, o + NEW_ONES] = candidate.habits[NOVEL]
-        out[j, o + SAME_AGAIN] = candidate.habits[SAME]
+        out[j, o + at.AGE] = out[j, o + at.GAP] = out[j, o + at.AGE_BACK] = NEVER
+        out[j, o + at.SINCE_MEETING[OUT]] = out[j, o + at.SINCE_MEETING[IN]] = NEVER
+        out[j, o + at.CANDIDATE_AGE] = out[j, o + at.CANDIDATE_AGE_OUT] = out[j, o + at.EVENTS_SINCE] = NEVER
+        meetings = meetings_back = 0
+        if tables.edition > 1:
+            out[j, o + at.TO_ANSWER_AGE] = out[j, o + at.USUAL_GAP] = NEVER
+            out[j, o + at.USUALLY_BETWEEN] = NEVER
+            out[j, o + at.LATENESS] = 0.5
+        out[j, o + at.RETURNING] = candidate.habits[STICKY]
+        out[j, o + at.NEW_ONES] = candidate.habits[NOVEL]
+        out[j, o + at.SAME_AGAIN] = candidate.habits[SAME]
         if candidate.count[IN] > 0:
             age = (now - candidate.last[IN]) / tables.ticks
             for m in range(kernels):
-                out[j, 2 * kernels + m] = candidate.sums[IN, m] * _psi(age * rates[m])
-            out[j, o + CANDIDATE_AGE] = age * scales.per_time
-            out[j, o + EVENTS_SINCE] = tables.clock[EVENTS] - candidate.number
-            out[j, o + EVENTS_TO] = candidate.count[IN]
-            out[j, o + SOURCES] = candidate.distinct[IN]
-            out[j, o + LAST_REACHED_BY] = 1.0 if candidate.partner[IN] == u else 0.0
+                out[j, 2 * kernels + m] = candidate.sums[IN, m] * faded(age * rates[m])
+            out[j, o + at.CANDIDATE_AGE] = age * scales.per_time
+            out[j, o + at.EVENTS_SINCE] = tables.clock[EVENTS] - candidate.number
+            out[j, o + at.EVENTS_TO] = candidate.count[IN]
+            out[j, o + at.SOURCES] = candidate.distinct[IN]
+            out[j, o + at.LAST_REACHED_BY] = 1.0 if candidate.partner[IN] == u else 0.0
             # Most candidates have never met the source: no record, and nothing more to read.
             row = row_of(tables.keys, tables.rows, u, v) if source.count[OUT] > 0 else NONE
             if row != NONE:
                 pair = pairs[row]
                 age, gap = (now - pair.last) / tables.ticks, pair.gap / tables.ticks
                 for m in range(kernels):
-                    met = pair.sums[m] * _psi(age * rates[m])
+                    met = pair.sums[m] * faded(age * rates[m])
                     out[j, m] = met
                     out[j, 4 * kernels + m] = met / (of_source[m] + TINY)
                     out[j, 5 * kernels + m] = met / (out[j, 2 * kernels + m] + TINY)
-                out[j, o + MET] = 1.0
-                rank = scratch.rank[v]
-                out[j, o + RANK] = np.float32(1.0) / rank if rank > 0 else unranked
-                out[j, o + MEETINGS] = pair.count
-                out[j, o + AGE] = age * scales.per_time
+                out[j, o + at.MET] = 1.0
+                rank = marks[v, mark.RANKS[OUT]]
+                out[j, o + at.RANK] = np.float32(1.0) / rank if rank > 0 else unranked
+                out[j, o + at.MEETINGS] = pair.count
+                out[j, o + at.AGE] = age * scales.per_time
                 if pair.gap != NONE:
-                    out[j, o + GAP] = gap * scales.per_time
-                    out[j, o + AGE_TO_GAP] = scales.per_ratio * (age + 1.0) / (gap + 1.0)
+                    out[j, o + at.GAP] = gap * scales.per_time
+                    out[j, o + at.AGE_TO_GAP] = scales.per_ratio * (age + 1.0) / (gap + 1.0)
                 for role in (OUT, IN):
                     passed = (source if role == OUT else candidate).count[role] - pair.number[role]
-                    out[j, o + SINCE_MEETING[role]] = passed
+                    out[j, o + at.SINCE_MEETING[role]] = passed
                     for k in range(len(SPANS)):
                         weight = pair.weights[role, k] * (1.0 - 1.0 / SPANS[k]) ** passed
-                        out[j, o + WEIGHTS[role][k]] = weight
+                        out[j, o + at.WEIGHTS[role][k]] = weight
+                meetings = pair.count
+                if tables.edition > 1:
+                    _read_renewal(pair, age, source.count[OUT] - pair.number[OUT], out[j, o:], scales)
         if candidate.count[OUT] > 0:
             age = (now - candidate.last[OUT]) / tables.ticks
             for m in range(kernels):
-                out[j, 3 * kernels + m] = candidate.sums[OUT, m] * _psi(age * rates[m])
-            out[j, o + CANDIDATE_AGE_OUT] = age * scales.per_time
+                out[j, 3 * kernels + m] = candidate.sums[OUT, m] * faded(age * rates[m])
+            out[j, o + at.CANDIDATE_AGE_OUT] = age * scales.per_time
             row = row_of(tables.keys, tables.rows, v, u) if source.count[IN] > 0 else NONE
             if row != NONE:
                 pair = pairs[row]
                 age = (now - pair.last) / tables.ticks
                 for m in range(kernels):
-                    out[j, kernels + m] = pair.sums[m] * _psi(age * rates[m])
-                out[j, o + MET_BACK] = 1.0
-                out[j, o + AGE_BACK] = age * scales.per_time
-                out[j, o + LAST_TO_REACH_SOURCE] = 1.0 if source.partner[IN] == v else 0.0
-        out[j, o + NEXT_OF_SOURCE] = 1.0 if v == next_of_source else 0.0
-        out[j, o + NEXT_OF_ANYONE] = 1.0 if v == next_of_anyone else 0.0
-        out[j, o + ITSELF] = 1.0 if u == v else 0.0
-        out[j, o + TWO_SUM] = scales.per_path * scratch.reached[v, TWO]
-        out[j, o + TWO_NUMBER] = scratch.reached[v, TWO_PATHS]
-        out[j, o + THREE_SUM] = scales.per_path * scratch.reached[v, THREE]
-        out[j, o + THREE_NUMBER] = scratch.reached[v, THREE_PATHS]
+                    out[j, kernels + m] = pair.sums[m] * faded(age * rates[m])
+                out[j, o + at.MET_BACK] = 1.0
+                out[j, o + at.AGE_BACK] = age * scales.per_time
+                out[j, o + at.LAST_TO_REACH_SOURCE] = 1.0 if source.partner[IN] == v else 0.0
+                meetings_back = pair.count
+                if tables.edition > 1:
+                    rank = marks[v, mark.RANKS[IN]]
+                    out[j, o + at.RANK_BACK] = np.float32(1.0) / rank if rank > 0 else unranked
+                    if pair.unanswered > 0:
+                        out[j, o + at.TO_ANSWER] = pair.unanswered
+                        age = (now - pair.first_unanswered) / tables.ticks
+                        out[j, o + at.TO_ANSWER_AGE] = age * scales.per_time
+                        out[j, o + at.LAST_OF_THE_TWO] = 1.0
+        out[j, o + at.NEXT_OF_SOURCE] = 1.0 if v == next_of_source else 0.0
+        out[j, o + at.NEXT_OF_ANYONE] = 1.0 if v == next_of_anyone else 0.0
+        out[j, o + at.ITSELF] = 1.0 if u == v else 0.0
+        out[j, o + at.TWO_SUM] = scales.per_path * marks[v, mark.TWO]
+        out[j, o + at.TWO_NUMBER] = marks[v, mark.TWO_PATHS]
+        out[j, o + at.THREE_SUM] = scales.per_path * marks[v, mark.THREE]
+        out[j, o + at.THREE_NUMBER] = marks[v, mark.THREE_PATHS]
+        if tables.edition > 1:
+            out[j, o + at.SHARE_OF_THE_TWO] = (meetings + 1.0) / (meetings + meetings_back + 2.0)
+            out[j, o + at.BY_WEIGHT] = marks[v, mark.BY_WEIGHT]
+            out[j, o + at.WEIGHT_SHARE] = marks[v, mark.WEIGHT_SHARE]
+            for k in range(mark.SHORT, mark.FADED + 1):
+                out[j, o + at.GONE_ON + k - mark.SHORT] = scales.per_path * marks[v, k]
+            out[j, o + at.GONE_ON + mark.COSINE - mark.SHORT] /= math.sqrt(candidate.gone_on[TO_LONG] + 1.0)
 
 
 @compiled
-def _psi(x: float) -> np.float32:
-    return np.float32(math.exp(np.float32(-x))) if x < FADED else np.float32(0.0)
+def _read_renewal(pair: Record, age: float, passed: int, out: Array, scales: Scales) -> None:
+    """By its usual gaps, in time and in events of the source; what a pair that met once has none of is as
+    it was put down for strangers."""
+    gaps = pair.count - 1
+    if gaps == 0:
+        return
+    out[at.USUAL_GAP] = usual_gap(pair.log_gaps) * scales.per_time
+    out[at.GAP_SPREAD] = math.sqrt(pair.log_gaps[VARIANCE])
+    out[at.LATENESS] = lateness(pair.log_gaps, age, gaps)
+    out[at.USUALLY_BETWEEN] = pair.between
+    out[at.SINCE_TO_USUAL] = scales.per_ratio * (passed + 1.0) / (pair.between + 1.0)

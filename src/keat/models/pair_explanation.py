@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from keat.cooccurrence import Columns, KernelCooccurrence, Numbers, PairTerm
-from keat.cooccurrence.pair_columns import GROUPS, PAIR_SUMS, SOURCE_SUMS, of_nothing
+from keat.cooccurrence.pair_columns import PAIR_SUMS, SOURCE_SUMS, groups_of, of_nothing
 from keat.events import TimeUnit, humanize
 
 
@@ -45,9 +45,9 @@ def explain_term(
     device = next(term.parameters()).device
     read = past.read(np.array([src], np.int32), np.array([t]), np.array([candidate], np.int32))
     seen = term.mixed(read.to(device))
-    columns = Columns(len(widths))
+    columns, groups = Columns(len(widths), past.edition), groups_of(past.edition)
     order = np.argsort(widths).tolist()
-    hidden = [(), *GROUPS.values()]  # nothing: as it is; then each group
+    hidden = [(), *groups.values()]  # nothing: as it is; then each group
     source = torch.stack([_among(columns.source, names) for names in hidden])
     pair = torch.stack([_among(columns.pair, names) for names in hidden])
     source, pair = (
@@ -63,10 +63,10 @@ def explain_term(
     return PairExplanation(
         logit=logit,
         numbers=past.describe(src, candidate, t),
-        effects=dict(zip(GROUPS, effects, strict=False)),
+        effects=dict(zip(groups, effects, strict=False)),
         widths=[widths[place] for place in order],
         sums=_sums(SOURCE_SUMS, seen.source[0], order) | _sums(PAIR_SUMS, seen.pair[0, 0], order),
-        width_effects=effects[len(GROUPS) :],
+        width_effects=effects[len(groups) :],
         ring=past.ring,
     )
 

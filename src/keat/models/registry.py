@@ -12,6 +12,7 @@ import torch
 
 from keat.bandwidth import estimate_sigma
 from keat.clock import Clock
+from keat.cooccurrence.pair_columns import EDITIONS
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
@@ -105,7 +106,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "keat-graphmixer": Architecture(
         GraphMixer, GraphMixerConfig(kernel="laplacian"), "GraphMixer whose evidence fades with age"
     ),
-    "keat-rank": Architecture(KeatRank, RankConfig(), "fading sums of who met whom, into a small network"),
+    "keat-rank": Architecture(
+        KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
+    ),
 }
 
 
