@@ -47,7 +47,7 @@ class Tables(NamedTuple):
     pairs: Array  # records, in order of the first meeting
     nodes: Array  # records
     shelves: Array  # records: where sources went on to from a destination
-    free: Array  # (5,) int64: shelves used so far, then the first free block of 1, 2, 4 and 8 shelves, or -1
+    free: Array  # int64: shelves used so far, then the first free block of 1, 2, 4 … of them, or -1
     most_new_shelves: int  # that one event can need
 
 
@@ -157,7 +157,7 @@ def empty_tables(
 
 
 def nothing_free() -> Array:
-    free = np.full(5, NONE, dtype=np.int64)
+    free = np.full(MOST_SHELVES.bit_length() + 1, NONE, dtype=np.int64)
     free[0] = 0
     return free
 

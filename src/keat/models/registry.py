@@ -152,7 +152,9 @@ def assemble(config: Any, num_nodes: int, feature_dim: int, sigma: float, clock:
     model = kind_of(config)(num_nodes, feature_dim, sigma, config, clock)
     if not has_pair_term(config):
         return model
-    pair = KeatRank(num_nodes, feature_dim, sigma, RankConfig(widths=config.pair_widths), clock)
+    edition = EDITIONS if config.pair_term == "rank" else 1
+    known = RankConfig(widths=config.pair_widths, edition=edition)
+    pair = KeatRank(num_nodes, feature_dim, sigma, known, clock)
     last_layer = model.predictor.lin_final if isinstance(model, TGN) else model.decoder.fc2
     return WithPairTerm(model, pair, last_layer)
 

@@ -16,7 +16,7 @@ LARGEST = 1 << 16  # of any size: a slip of the finger should not ask for teraby
 SEEDS = 1 << 63
 MOST = SEEDS - 1  # of anything counted: counts have 64 bits
 
-PairTermName = Literal["none", "kernel"]  # of models that can have one beside them
+PairTermName = Literal["none", "kernel", "rank"]  # of models that can have one beside them
 PAIR_TERMS: tuple[PairTermName, ...] = get_args(PairTermName)
 
 _KINDS: dict[type, tuple[type, ...]] = {int: (int,), float: (float, int), str: (str,), bool: (bool,)}

@@ -20,5 +20,8 @@ DROPOUT = "Share of numbers dropped in training."
 TIME_DIM = "Size of the time encoding."
 NODE_DIM = "Features of a node that are used; 0 for none, or for as many as the data has."
 OUT_DIM = "Size of an embedding."
-PAIR_TERM = "kernel: add what source and destination have been to each other to the score; none: do not."
+PAIR_TERM = (
+    "rank: add what source and destination have been to each other to the score, as keat-rank knows it; "
+    "kernel: the same of keat-rank's first edition; none: do not."
+)
 PAIR_WIDTHS = "Widths of the kernels of the pair term: geometric, learned, or numbers separated by commas."
