@@ -47,7 +47,7 @@ _RANGES: dict[str, tuple[int, int | str | None]] = {
     "pairs.unanswered": (0, None),
     "nodes.run": (0, None),
     "nodes.runs": (0, None),
-    "nodes.number_of_shelves": (0, MOST_SHELVES + 1),
+    "departures.number_of_shelves": (0, MOST_SHELVES + 1),
     "shelves.node": (NONE, "nodes"),
 }
 # Fractions that are never below zero.
@@ -74,13 +74,14 @@ def restored(state: Mapping[str, Tensor], tables: Tables) -> Tables:
         records[name] = empty_records(len(state[f"{name}.{fields[0]}"]), like.dtype)
         for field in fields:
             records[name][field] = state[f"{name}.{field}"].cpu().numpy()
-    pairs, nodes = records["pairs"], records["nodes"]
-    free = nothing_free()
+    pairs, free = records["pairs"], nothing_free()
     if tables.edition > 1:
-        ends = np.cumsum(nodes["number_of_shelves"], dtype=np.int64)
-        nodes["shelf"] = ends - nodes["number_of_shelves"]
-        free[0] = len(records["shelves"])
-        check_that(in_place(nodes, records["shelves"]), "'shelves.node' holds a node on another one's shelf")
+        left, shelves = records["departures"], records["shelves"]
+        left["shelf"] = np.cumsum(left["number_of_shelves"]) - left["number_of_shelves"]
+        free[0] = len(shelves)
+        check_that(in_place(left, shelves), "'shelves.node' holds a node on another one's shelf")
+    else:
+        records["departures"] = empty_records(len(records["nodes"]), tables.departures.dtype)
     tables = tables._replace(clock=state["clock"].cpu().numpy().copy(), free=free, **records)
     tables = indexed(tables, 1 << max(10, (2 * len(pairs)).bit_length()))
     found = int((tables.keys != NONE).sum())
@@ -93,10 +94,11 @@ def _records(tables: Tables) -> dict[str, Array]:
     records = {"pairs": tables.pairs[: tables.clock[PAIRS]], "nodes": tables.nodes}
     if tables.edition == 1:
         return records
-    number = tables.nodes["number_of_shelves"].astype(np.int64)
+    left = tables.departures
+    number = left["number_of_shelves"]
     begin = np.cumsum(number) - number
-    places = np.arange(number.sum()) + np.repeat(tables.nodes["shelf"] - begin, number)
-    return records | {"shelves": tables.shelves[places]}
+    places = np.arange(number.sum()) + np.repeat(left["shelf"] - begin, number)
+    return records | {"departures": left, "shelves": tables.shelves[places]}
 
 
 def _fields(tables: Tables, name: str) -> list[str]:
@@ -134,10 +136,12 @@ def _check(state: Mapping[str, Tensor], tables: Tables) -> None:
 
 
 def _check_second_edition(state: Mapping[str, Tensor], shelves: int) -> None:
-    number = state["nodes.number_of_shelves"]
-    check_that((number & (number - 1)) == 0, "'nodes.number_of_shelves' holds a number that is no power of 2")
+    number = state["departures.number_of_shelves"]
     check_that(
-        int(number.sum()) == shelves, f"'nodes.number_of_shelves' are not the {shelves} that there are"
+        (number & (number - 1)) == 0, "'departures.number_of_shelves' holds a number that is no power of 2"
+    )
+    check_that(
+        int(number.sum()) == shelves, f"'departures.number_of_shelves' are not the {shelves} that there are"
     )
 
 
@@ -149,5 +153,6 @@ def _expected(tables: Tables) -> dict[str, Expected]:
             values = records[field]
             dtype = torch.from_numpy(values[:0].copy()).dtype
             lowest, below = _RANGES.get(f"{name}.{field}", (None, None))
-            expected[f"{name}.{field}"] = Expected(dtype, (name, *values.shape[1:]), lowest, below)
+            length = "nodes" if name == "departures" else name
+            expected[f"{name}.{field}"] = Expected(dtype, (length, *values.shape[1:]), lowest, below)
     return expected

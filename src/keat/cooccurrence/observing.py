@@ -29,6 +29,8 @@ from keat.cooccurrence.successors import follow_on
 from keat.ops.compiling import compiled
 from keat.state.pair_table import slot_of
 
+NOTHING = 1e-10  # what is left of a sum, beside an event that has just happened
+
 
 @compiled
 def observe(tables: Tables, src: Array, dst: Array, t: Array, first: int, last: int) -> int:
@@ -71,7 +73,7 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
         pair.key = key
     else:
         pair.gap = now - pair.last
-    _add(pair.sums, tables.rates, (now - pair.last) / tables.ticks)
+    _add(pair.sums, tables, (now - pair.last) / tables.ticks)
     pair.last = now
     pair.count += 1
     _take_part(source, OUT, v, now, new, pair, tables)
@@ -116,7 +118,7 @@ def _second_edition(tables: Tables, pair: Record, u: int, v: int, now: int, new:
 def _take_part(
     node: Record, role: int, other: int, now: int, new: bool, pair: Record, tables: Tables
 ) -> None:
-    _add(node.sums[role], tables.rates, (now - node.last[role]) / tables.ticks)
+    _add(node.sums[role], tables, (now - node.last[role]) / tables.ticks)
     node.last[role] = now
     node.count[role] += 1
     node.distinct[role] += new
@@ -130,10 +132,17 @@ def _take_part(
 
 
 @compiled
-def _add(sums: Array, rates: Array, gap: float) -> None:
+def _add(sums: Array, tables: Tables, gap: float) -> None:
     """Fade what there is and add one. (Before the first event there is nothing to fade.)"""
-    for m in range(len(rates)):
-        sums[m] = sums[m] * math.exp(-gap * rates[m]) + 1.0
+    rates = tables.rates
+    if tables.by_squares:
+        left = math.exp(-gap * rates[-1])
+        for m in range(len(rates) - 1, -1, -1):
+            sums[m] = sums[m] * left + 1.0
+            left = left**4 if left > NOTHING else 0.0
+    else:
+        for m in range(len(rates)):
+            sums[m] = sums[m] * math.exp(-gap * rates[m]) + 1.0
 
 
 @compiled

@@ -251,7 +251,9 @@ def _read_pairs(
             out[j, o + at.WEIGHT_SHARE] = marks[v, mark.WEIGHT_SHARE]
             for k in range(mark.SHORT, mark.FADED + 1):
                 out[j, o + at.GONE_ON + k - mark.SHORT] = scales.per_path * marks[v, k]
-            out[j, o + at.GONE_ON + mark.COSINE - mark.SHORT] /= math.sqrt(candidate.gone_on[TO_LONG] + 1.0)
+            out[j, o + at.GONE_ON + mark.COSINE - mark.SHORT] /= math.sqrt(
+                tables.departures[v].gone_on[TO_LONG] + 1.0
+            )
 
 
 @compiled

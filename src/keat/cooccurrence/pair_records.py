@@ -32,6 +32,7 @@ TINY = 1e-6  # of a kernel sum: what has faded so far has no share
 FADED = 30.0  # e⁻³⁰: nothing in float32, and no sum is let run into denormal numbers, which are slow
 SHELF = 8  # successors kept together, see `successors`
 MOST_SHELVES = 8  # of one destination
+FOLLOWED = 4  # of a source's latest destinations, how many a new one follows
 
 
 class Tables(NamedTuple):
@@ -39,6 +40,7 @@ class Tables(NamedTuple):
 
     edition: int  # in the first, fields of the second stay as they begin
     rates: Array  # (M,) 1/σ_m
+    by_squares: bool  # each width is four times the one before, so its kernel to the fourth is that one's
     succession_rate: float  # 1 over the longer width by which destinations follow each other
     ticks: float  # of time that make one unit of σ
     clock: Array  # (3,) int64: pairs and events so far, time of the last event
@@ -46,6 +48,7 @@ class Tables(NamedTuple):
     rows: Array  # (slots,) int64: the pair's place in `pairs`
     pairs: Array  # records, in order of the first meeting
     nodes: Array  # records
+    departures: Array  # records of nodes, apart because an event needs those of several destinations
     shelves: Array  # records: where sources went on to from a destination
     free: Array  # int64: shelves used so far, then the first free block of 1, 2, 4 … of them, or -1
     most_new_shelves: int  # that one event can need
@@ -53,7 +56,7 @@ class Tables(NamedTuple):
 
 SECOND_EDITION = {  # fields that runs of the first edition neither have nor keep
     "pairs": ("first_unanswered", "unanswered", "log_gaps", "between"),
-    "nodes": ("run", "runs", "usual_run", "log_gaps", "gone_on", "shelf", "number_of_shelves"),
+    "nodes": ("run", "runs", "usual_run", "log_gaps"),
 }
 
 
@@ -96,11 +99,18 @@ def node_record(kernels: int, ring: int) -> np.dtype[np.void]:
             ("runs", np.int32),  # that are over
             ("usual_run", np.float32),  # their running mean
             ("log_gaps", np.float32, (2,)),  # running mean and variance of log(1 + gap), as a source
-            ("gone_on", np.float64, (4,)),  # weights of all successions from here, and of those to here
-            ("shelf", np.int64),  # the first of its shelves, or -1
-            ("number_of_shelves", np.int32),
         ],
         align=True,
+    )
+
+
+def departure_record() -> np.dtype[np.void]:
+    return np.dtype(
+        [
+            ("gone_on", np.float64, (4,)),  # weights of all successions from here, and of those to here
+            ("shelf", np.int64),  # the first of its shelves
+            ("number_of_shelves", np.int64),
+        ]
     )
 
 
@@ -123,7 +133,6 @@ EMPTY: dict[str, float] = {  # what a record holds before its first event; 0 whe
     "successor": NONE,
     "last_pair": NONE,
     "ring": NONE,
-    "shelf": NONE,
     "node": NONE,
 }
 
@@ -143,6 +152,7 @@ def empty_tables(
     return Tables(
         edition=edition,
         rates=1.0 / widths,
+        by_squares=edition > 1 and bool((widths[1:] == 4.0 * widths[:-1]).all()),
         succession_rate=1.0 / succession,
         ticks=float(ticks),
         clock=np.zeros(3, dtype=np.int64),
@@ -150,9 +160,10 @@ def empty_tables(
         rows=np.zeros(1 << 10, dtype=np.int64),
         pairs=empty_records(0, pair_record(len(widths))),
         nodes=empty_records(num_nodes, node_record(len(widths), ring)),
+        departures=empty_records(num_nodes, departure_record()),
         shelves=empty_records(0, shelf_record()),
         free=nothing_free(),
-        most_new_shelves=2 * MOST_SHELVES * ring if edition > 1 else 0,  # of each of a ring: 1, 2, 4 and 8
+        most_new_shelves=2 * MOST_SHELVES * FOLLOWED if edition > 1 else 0,  # of each: 1, 2, 4 and 8
     )
 
 
@@ -164,7 +175,11 @@ def nothing_free() -> Array:
 
 def with_nodes(tables: Tables, num_nodes: int) -> Tables:
     """The same tables with room for nodes up to this many."""
-    return tables._replace(nodes=_lengthened(tables.nodes, len(tables.nodes), num_nodes))
+    had = len(tables.nodes)
+    return tables._replace(
+        nodes=_lengthened(tables.nodes, had, num_nodes),
+        departures=_lengthened(tables.departures, had, num_nodes),
+    )
 
 
 def with_room(tables: Tables) -> Tables:

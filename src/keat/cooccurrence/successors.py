@@ -1,6 +1,6 @@
 """Where do those go on to who have been where the source has been? Destinations that follow each other.
 
-When a source arrives at v, not from v itself, each of its latest destinations d has been followed by v:
+When a source arrives at v, not from v itself, each of its four latest destinations d is followed by v:
 
     C_m[d, v] += exp(-(t - t_d)/w_m)      for a short and a long width w_m
     T[d, v]   += 1                        for the last destination alone
@@ -29,7 +29,7 @@ from keat.cooccurrence.marks import (
     STEPS,
     touch,
 )
-from keat.cooccurrence.pair_records import MOST_SHELVES, NONE, OUT, SHELF, Array, Record, Tables
+from keat.cooccurrence.pair_records import FOLLOWED, MOST_SHELVES, NONE, OUT, SHELF, Array, Record, Tables
 from keat.ops.compiling import compiled
 
 SQUARINGS = 4  # the short width is the long one over 2⁴, so its kernel is that of the long one to the 16th
@@ -42,8 +42,8 @@ _MULTIPLIER = np.uint32(0x9E3779B1)  # 2³² / golden ratio: spreads consecutive
 @compiled
 def follow_on(tables: Tables, source: Record, v: int, now: int) -> None:
     """A source is about to arrive at v. Its ring is still that of before."""
-    destination = tables.nodes[v]
-    for k in range(source.ring.shape[1]):
+    arrival = tables.departures[v]
+    for k in range(min(FOLLOWED, source.ring.shape[1])):
         d = source.ring[OUT, k]
         if d == NONE:
             break
@@ -56,11 +56,11 @@ def follow_on(tables: Tables, source: Record, v: int, now: int) -> None:
         short = long
         for _ in range(SQUARINGS):
             short *= short
-        left = tables.nodes[d]
+        left = tables.departures[d]
         left.gone_on[FROM_SHORT] += short
         left.gone_on[FROM_LONG] += long
         left.gone_on[FROM_STEPS] += k == 0
-        destination.gone_on[TO_LONG] += long
+        arrival.gone_on[TO_LONG] += long
         _remember(tables, left, v, short, long, np.float32(k == 0))
 
 
@@ -73,26 +73,37 @@ def _remember(
         left.shelf, left.number_of_shelves = _new_block(tables, 1), 1
     while True:
         shelf = tables.shelves[left.shelf + _shelf_of(v, left.number_of_shelves)]
-        weakest = 0
-        for s in range(SHELF):
-            if shelf.node[s] == NONE:
-                shelf.node[s], shelf.short[s], shelf.long[s], shelf.steps[s] = v, short, long, steps
-                return
+        place = NONE
+        for s in range(SHELF):  # without a way out, so that all are compared at once
             if shelf.node[s] == v:
-                shelf.short[s] += short
-                shelf.long[s] += long
-                shelf.steps[s] += steps
-                return
-            if shelf.long[s] < shelf.long[weakest]:
-                weakest = s
-        if left.number_of_shelves == MOST_SHELVES:
+                place = s
+        if place != NONE:
+            shelf.short[place] += short
+            shelf.long[place] += long
+            shelf.steps[place] += steps
+            return
+        if shelf.node[SHELF - 1] == NONE or left.number_of_shelves == MOST_SHELVES:
             break
         _double(tables, left)
-    if shelf.long[weakest] >= long:
-        shelf.long[weakest] -= long
-    else:
-        shelf.node[weakest], shelf.steps[weakest] = v, steps
-        shelf.short[weakest], shelf.long[weakest] = short, long
+    _put(shelf, v, short, long, steps)
+
+
+@compiled
+def _put(shelf: Record, v: int, short: np.float32, long: np.float32, steps: np.float32) -> None:
+    """A newcomer takes the first empty place, or what is left of the weakest."""
+    place = 0
+    while place < SHELF and shelf.node[place] != NONE:
+        place += 1
+    if place == SHELF:
+        place = 0
+        for s in range(1, SHELF):
+            if shelf.long[s] < shelf.long[place]:
+                place = s
+        if shelf.long[place] >= long:
+            shelf.long[place] -= long
+            return
+    shelf.node[place], shelf.steps[place] = v, steps
+    shelf.short[place], shelf.long[place] = short, long
 
 
 @compiled
@@ -102,12 +113,12 @@ def _shelf_of(v: int, shelves: int) -> int:
 
 
 @compiled
-def in_place(nodes: Array, shelves: Array) -> bool:
+def in_place(departures: Array, shelves: Array) -> bool:
     """Whether every successor is on its own shelf: only then does what is on a shelf fit on two."""
-    for d in range(len(nodes)):
-        number = nodes[d].number_of_shelves
+    for left in departures:
+        number = left.number_of_shelves
         for i in range(number):
-            shelf = shelves[nodes[d].shelf + i]
+            shelf = shelves[left.shelf + i]
             for s in range(SHELF):
                 if shelf.node[s] != NONE and _shelf_of(shelf.node[s], number) != i:
                     return False
@@ -179,7 +190,7 @@ def go_on(tables: Tables, u: int, now: int, marks: Array, trail: Array, length: 
         d = source.ring[OUT, k]
         if d == NONE:
             break
-        left = tables.nodes[d]
+        left = tables.departures[d]
         by_short = np.float32(fall / (left.gone_on[FROM_SHORT] + 1.0))
         by_long = np.float32(1.0 / (left.gone_on[FROM_LONG] + 1.0))
         by_steps = np.float32(fall / (left.gone_on[FROM_STEPS] + 1.0))
