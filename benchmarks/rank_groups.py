@@ -4,8 +4,8 @@
     python -m benchmarks.rank_groups show --ledger docs/results/rank_groups.jsonl
 
 keat-rank as `keat train` trains it, on each dataset: the first edition, the second, the second without one of
-its groups at a time, and the first with one of them. Every (data, seed, arm, positives asked) is one line of
-the ledger; what is there is not run again. The test splits are not looked at.
+its groups at a time, and the first with one of them. Every (data, seed, arm, positives asked, epochs) is one
+line of the ledger; what is there is not run again. The test splits are not looked at.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ ARMS: dict[str, dict[str, Any]] = {
 }
 
 
-def run_one(data: Dataset, seed: int, arm: str, sample: int | None) -> dict[str, Any]:
+def run_one(data: Dataset, seed: int, arm: str, sample: int | None, epochs: int) -> dict[str, Any]:
     started = time.process_time()
     task = TaskSpec(kind="link-ranking", sample=sample)
-    spec = RunSpec.of("keat-rank", settings=ARMS[arm], fitting={"seed": seed}, task=task)
+    fitting = {"seed": seed, "epochs": epochs}
+    spec = RunSpec.of("keat-rank", settings=ARMS[arm], fitting=fitting, task=task)
     with tempfile.TemporaryDirectory() as scratch:
         reports = train_run(spec, data, Path(scratch) / "run").reports
     return {
@@ -59,17 +60,18 @@ def run_one(data: Dataset, seed: int, arm: str, sample: int | None) -> dict[str,
     }
 
 
-def run(names: list[str], seeds: list[int], arms: list[str], sample: int | None, given: Any) -> None:
-    for name in names:
+def run(given: argparse.Namespace) -> None:
+    for name in given.names:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Notice)
             data = keat.load(given.data / f"{name}.parquet")
-        for seed in seeds:
-            for arm in arms:
-                asked = {"data": name, "seed": seed, "arm": arm, "sample": sample}
+        for seed in given.seeds:
+            for arm in given.arms:
+                sample, epochs = given.sample, given.epochs
+                asked = {"data": name, "seed": seed, "arm": arm, "sample": sample, "epochs": epochs}
                 if any({**line, **asked} == line for line in read(given.ledger)):
                     continue
-                line = asked | run_one(data, seed, arm, sample)
+                line = asked | run_one(data, seed, arm, sample, epochs)
                 append(given.ledger, line)
                 print(name, seed, arm, line["by_epoch"], f"{line['cpu_seconds']} s", flush=True)
 
@@ -110,12 +112,13 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="*", type=int, default=[1])
     parser.add_argument("--arms", nargs="*", default=list(ARMS))
     parser.add_argument("--sample", type=int, help="positives of the validation split; all if not given")
+    parser.add_argument("--epochs", type=int, default=8, help="at most, as usual")
     given = parser.parse_args()
     if given.what == "show":
         print(show(read(given.ledger)))
         return
     torch.set_num_threads(1)
-    run(given.names, given.seeds, given.arms, given.sample, given)
+    run(given)
 
 
 if __name__ == "__main__":

@@ -44,12 +44,12 @@ def past_of(stream: EventStream, **options: Any) -> KernelCooccurrence:
 @given(seed=st.integers(0, 10_000), events=st.integers(0, 150), until=st.sampled_from([5, 80, 900]))
 def test_numbers_are_those_of_the_definitions(bipartite: bool, seed: int, events: int, until: int) -> None:
     stream = make_stream(seed, bipartite=bipartite, until=until)
-    past, plain = past_of(stream[:events], ring=4), PlainPast(stream, events, SIGMA, WIDTHS)
+    past, plain = past_of(stream[:events], ring=6), PlainPast(stream, events, SIGMA, WIDTHS)
     now, rng = until + 15, np.random.default_rng(seed)
     long = 1 / past.tables.succession_rate
     for u, v in rng.integers(0, NODES, (6, 2)).tolist():
         told = past.describe(u, v, now)
-        wanted = reference_second_edition.numbers(plain, u, v, now, 4, long)
+        wanted = reference_second_edition.numbers(plain, u, v, now, 6, long)
         assert wanted.keys() == set(LATEST)
         for name, value in wanted.items():
             assert told[name] == pytest.approx(value, rel=2e-4, abs=1e-6), name

@@ -76,5 +76,5 @@ def test_a_successor_on_another_shelf_is_refused() -> None:
         KernelCooccurrence(100, 20.0, [20.0]).load_state(state | {"shelves.node": nodes})
     fewer = state["departures.number_of_shelves"].clone()
     fewer[0] = 3
-    with pytest.raises(InputError, match="no power of 2"):
+    with pytest.raises(InputError, match="holds no power of 2"):
         KernelCooccurrence(100, 20.0, [20.0]).load_state(state | {"departures.number_of_shelves": fewer})

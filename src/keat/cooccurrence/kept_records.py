@@ -137,12 +137,9 @@ def _check(state: Mapping[str, Tensor], tables: Tables) -> None:
 
 def _check_second_edition(state: Mapping[str, Tensor], shelves: int) -> None:
     number = state["departures.number_of_shelves"]
-    check_that(
-        (number & (number - 1)) == 0, "'departures.number_of_shelves' holds a number that is no power of 2"
-    )
-    check_that(
-        int(number.sum()) == shelves, f"'departures.number_of_shelves' are not the {shelves} that there are"
-    )
+    check_that((number & (number - 1)) == 0, "'departures.number_of_shelves' holds no power of 2")
+    held = int(number.sum())
+    check_that(held == shelves, f"'departures.number_of_shelves' tells of {held}, and there are {shelves}")
 
 
 def _expected(tables: Tables) -> dict[str, Expected]:
