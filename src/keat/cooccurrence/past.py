@@ -20,7 +20,7 @@ from keat.cooccurrence.pair_columns import EDITIONS, Columns, pair_single, sourc
 from keat.cooccurrence.pair_reading import Events, Questions, Scales, Scratch, read_in_turn
 from keat.cooccurrence.pair_records import IN, NOW, OUT, empty_tables, with_nodes, with_room
 from keat.cooccurrence.pair_term import Numbers
-from keat.cooccurrence.successors import most_followed
+from keat.cooccurrence.successors import led_by, most_followed
 from keat.cooccurrence.widths import geometric_widths
 
 Ids = npt.NDArray[np.int32]
@@ -183,6 +183,18 @@ class KernelCooccurrence:
                 else:
                     told[name] = value / scale.inner * (sigma if scale is pair_columns.AGE else 1.0)
         return told
+
+    def led_by(self, src: int, candidate: int) -> tuple[int, float] | None:
+        """Of the source's latest destinations the one that speaks most for the candidate, and the share of
+        the candidate among all that others went on to from there, within about `succession_width`."""
+        if self.edition == 1 or src >= len(self.tables.nodes):
+            return None
+        return led_by(self.tables, src, candidate)
+
+    @property
+    def succession_width(self) -> float:
+        """In the unit of time."""
+        return self.clock.ticks(SUCCESSION_WIDTH * self.sigma)
 
 
 def _needed(*ids: Ids) -> int:

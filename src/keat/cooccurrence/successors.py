@@ -221,3 +221,18 @@ def go_on(tables: Tables, u: int, now: int, marks: Array, trail: Array, length: 
 def most_followed(ring: int) -> int:
     """Nodes that one source can be sent on to at most."""
     return ring * MOST_SHELVES * SHELF
+
+
+def led_by(tables: Tables, u: int, v: int) -> tuple[int, float] | None:
+    """Of the source's latest destinations the one that speaks most for v, and the share of v among all that
+    followed it; None where v followed none of them."""
+    found = None
+    for k, d in enumerate(tables.nodes[u]["ring"][OUT].tolist()):
+        if d == NONE:
+            break
+        left = tables.departures[d]
+        shelves = tables.shelves[left["shelf"] : left["shelf"] + left["number_of_shelves"]]
+        share = float(shelves["long"][shelves["node"] == v].sum() / (left["gone_on"][FROM_LONG] + 1.0))
+        if share > 0.0 and (found is None or FALL**k * share > found[0]):
+            found = FALL**k * share, d, share
+    return None if found is None else found[1:]

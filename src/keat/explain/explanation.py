@@ -97,7 +97,9 @@ def explain_pair(
     """
     names = names or Names()
     model = tgn_of(scorer)
-    pair = scorer.pair.explain_pair(source, destination, t) if isinstance(scorer, WithPairTerm) else None
+    pair = None
+    if isinstance(scorer, WithPairTerm):
+        pair = scorer.pair.explain_pair(source, destination, t).named(names.label)
     beside = 0.0 if pair is None else pair.logit
     nodes = (source, destination)
     first, second = (past_of(model, torch.tensor([node]), torch.tensor([t])) for node in nodes)

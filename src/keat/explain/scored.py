@@ -81,7 +81,7 @@ def explain_by_pair_term(
     term = model if isinstance(model, KeatRank) else model.pair
     return Scored(
         model={"name": names.model, "loss": names.loss, "sigma": model.sigma_in_ticks},
-        pair=term.explain_pair(source, destination, t),
+        pair=term.explain_pair(source, destination, t).named(names.label),
         score=score,
         **placed(names, source, destination, t, rank),
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,6 +12,15 @@ from torch import Tensor
 from keat.cooccurrence import Columns, KernelCooccurrence, Numbers, PairTerm
 from keat.cooccurrence.pair_columns import PAIR_SUMS, SOURCE_SUMS, groups_of, of_nothing
 from keat.events import TimeUnit, humanize
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A destination of the source from which others went on to the candidate."""
+
+    by: str | int  # the node, or what the user calls it
+    share: float  # of the candidate among all that followed it
+    within: float  # about so long, in the unit of time
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,13 @@ class PairExplanation:
     sums: dict[str, list[float]]  # kernel sums by name, one for each width
     width_effects: list[float]  # of all sums of a width together
     ring: int  # distinct partners of a node that have a recency rank
+    led: Led | None = None  # what speaks most for the candidate of where the source has been
+
+    def named(self, label: Callable[[int], str | int]) -> PairExplanation:
+        """The same, with a node called as the user calls it."""
+        if self.led is None:
+            return self
+        return replace(self, led=replace(self.led, by=label(int(self.led.by))))
 
     def remembers(self, unit: TimeUnit) -> str:
         return remembers(self.widths, unit)
@@ -60,6 +76,7 @@ def explain_term(
     )
     logit, *others = term.judge(asked)[:, 0].tolist()
     effects = [logit - other for other in others]
+    led = past.led_by(src, candidate)
     return PairExplanation(
         logit=logit,
         numbers=past.describe(src, candidate, t),
@@ -68,6 +85,7 @@ def explain_term(
         sums=_sums(SOURCE_SUMS, seen.source[0], order) | _sums(PAIR_SUMS, seen.pair[0, 0], order),
         width_effects=effects[len(groups) :],
         ring=past.ring,
+        led=None if led is None else Led(*led, past.succession_width),
     )
 
 
