@@ -128,7 +128,8 @@ def _successors(past: PlainPast, u: int, v: int, now: int, ring: int, long: floa
                     counted[d, b] += math.exp(-(t - last) / width)
 
     def share(counted: dict[tuple[int, int], float], d: int, power: float = 1.0) -> float:
-        return counted.get((d, v), 0.0) / (sum(x for (a, _), x in counted.items() if a == d) + 1) ** power
+        total = sum(x for (a, _), x in counted.items() if a == d) + 1
+        return counted.get((d, v), 0.0) / math.pow(total, power)
 
     latest = past.partners(u, 0)[:ring]
     soon, later = sums[long / 16], sums[long]

@@ -154,8 +154,9 @@ def test_a_reason_names_where_the_source_has_been() -> None:
     stream = payments().stream
     explained = (asker.event(row, DAYS) for row in range(1_900, 1_990))
     x = next(x for x in explained if x.pair is not None and x.pair.led is not None)
-    led = x.pair.led  # type: ignore[union-attr]
-    known = {one.group: one.known for one in evidence(x.pair, x.unit)}  # type: ignore[arg-type]
+    assert x.pair is not None
+    led, known = x.pair.led, {one.group: one.known for one in evidence(x.pair, x.unit)}
+    assert led is not None
     assert f"% of what followed {led.by} within about " in known["item to item"]
     source = next(node for node in range(stream.num_nodes) if asker.names.label(node) == x.source)
     visited = {asker.names.label(int(node)) for node in stream.dst[(stream.src == source) & (stream.t < x.t)]}

@@ -7,6 +7,7 @@ The shelves of successors are kept one destination after the other; where they w
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -68,7 +69,7 @@ def kept(tables: Tables) -> dict[str, Tensor]:
 def restored(state: Mapping[str, Tensor], tables: Tables) -> Tables:
     """Tables like these that hold a state."""
     _check(state, tables)
-    records = {}
+    records: dict[str, Any] = {}
     for name, like in _records(tables).items():
         fields = _fields(tables, name)
         records[name] = empty_records(len(state[f"{name}.{fields[0]}"]), like.dtype)

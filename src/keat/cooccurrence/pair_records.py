@@ -198,11 +198,9 @@ def with_room(tables: Tables) -> Tables:
 def has_room(tables: Tables) -> bool:
     """Whether there is room for another event, whatever it is; half of the hash table stays empty, so that
     probes stay short."""
-    pairs = tables.clock[PAIRS]
-    return (
-        pairs < len(tables.pairs)
-        and 2 * (pairs + 1) <= len(tables.keys)
-        and tables.free[0] + tables.most_new_shelves <= len(tables.shelves)
+    pairs, shelves = tables.clock[PAIRS], tables.free[0] + tables.most_new_shelves
+    return bool(
+        pairs < len(tables.pairs) and 2 * (pairs + 1) <= len(tables.keys) and shelves <= len(tables.shelves)
     )
 
 

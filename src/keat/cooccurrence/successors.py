@@ -15,6 +15,7 @@ C[d, ·] and C[·, v] are of all successors, kept or not.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -107,7 +108,7 @@ def _put(shelf: Record, v: int, short: np.float32, long: np.float32, steps: np.f
 
 
 @compiled
-def _shelf_of(v: int, shelves: int) -> int:
+def _shelf_of(v: int, shelves: int) -> np.int64:
     """Twice as many shelves part those of each: the number is of the upper bits, which are spread well."""
     return np.int64((np.uint32(v) * _MULTIPLIER) >> np.uint32(24)) & (shelves - 1)
 
@@ -149,7 +150,7 @@ def _double(tables: Tables, left: Record) -> None:
 
 
 @compiled
-def _new_block(tables: Tables, number: int) -> int:
+def _new_block(tables: Tables, number: int) -> Any:
     """Empty shelves in a row: those that another destination has outgrown, or new ones."""
     size = _size(number)
     first = tables.free[size]
