@@ -102,7 +102,10 @@ def _runs(past: PlainPast, u: int) -> dict[str, float]:
 
 def _favourites(past: PlainPast, u: int, v: int, now: int, ring: int) -> dict[str, float]:
     latest = [w for w, _ in past.partners(u, 0)][:ring]
-    weights = {w: kernel_sum(past.times(u, w), now, past.sigma) for w in latest}
+    weights = {  # after thirty widths nothing is left
+        w: kernel_sum(past.times(u, w), now, past.sigma) if past.age(u, w, now) < 30 * past.sigma else 0.0
+        for w in latest
+    }
     order = sorted(latest, key=lambda w: -weights[w])
     return {
         "1 / rank by weight among the source's latest destinations": (
