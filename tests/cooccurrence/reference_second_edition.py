@@ -125,7 +125,7 @@ def _successors(past: PlainPast, u: int, v: int, now: int, ring: int, long: floa
         if not before or before[0][0] == b:
             continue
         steps[before[0][0], b] += 1
-        for k, (d, last) in enumerate(before[:4]):
+        for k, (d, last) in enumerate(before[:2]):
             if d != b and (k == 0 or t - last <= 7 * long):
                 for width, counted in sums.items():
                     counted[d, b] += math.exp(-(t - last) / width)

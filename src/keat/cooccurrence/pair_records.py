@@ -32,7 +32,7 @@ TINY = 1e-6  # of a kernel sum: what has faded so far has no share
 FADED = 30.0  # e⁻³⁰: nothing in float32, and no sum is let run into denormal numbers, which are slow
 SHELF = 8  # successors kept together, see `successors`
 MOST_SHELVES = 8  # of one destination
-FOLLOWED = 4  # of a source's latest destinations, how many a new one follows
+FOLLOWED = 2  # of a source's latest destinations, how many a new one follows
 
 
 class Tables(NamedTuple):

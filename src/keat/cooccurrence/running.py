@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from keat.cooccurrence.pair_records import Array
 from keat.ops.compiling import compiled
 
@@ -21,7 +23,7 @@ def step_of(values: float) -> float:
 def add_gap(log_gaps: Array, gap: float, gaps: int) -> None:
     """Take in the newest of so many gaps, of which log(1 + gap) is averaged."""
     step = step_of(gaps)
-    off = math.log1p(gap) - log_gaps[MEAN]
+    off = math.log1p(np.float32(gap)) - log_gaps[MEAN]
     log_gaps[MEAN] += step * off
     log_gaps[VARIANCE] = (1.0 - step) * (log_gaps[VARIANCE] + step * off * off)
 

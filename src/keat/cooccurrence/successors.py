@@ -1,6 +1,6 @@
 """Where do those go on to who have been where the source has been? Destinations that follow each other.
 
-When a source arrives at v, not from v itself, each of its four latest destinations d is followed by v:
+When a source arrives at v, not from v itself, each of its two latest destinations d is followed by v:
 
     C_m[d, v] += exp(-(t - t_d)/w_m)      for a short and a long width w_m
     T[d, v]   += 1                        for the last destination alone
@@ -30,7 +30,17 @@ from keat.cooccurrence.marks import (
     STEPS,
     touch,
 )
-from keat.cooccurrence.pair_records import FOLLOWED, MOST_SHELVES, NONE, OUT, SHELF, Array, Record, Tables
+from keat.cooccurrence.pair_records import (
+    FOLLOWED,
+    MOST_SHELVES,
+    NONE,
+    OUT,
+    SHELF,
+    Array,
+    Record,
+    Tables,
+    faded,
+)
 from keat.ops.compiling import compiled
 
 SQUARINGS = 4  # the short width is the long one over 2⁴, so its kernel is that of the long one to the 16th
@@ -53,7 +63,7 @@ def follow_on(tables: Tables, source: Record, v: int, now: int) -> None:
             break
         if d == v:
             continue
-        long = np.float32(math.exp(-age))
+        long = faded(age)
         short = long
         for _ in range(SQUARINGS):
             short *= short
@@ -74,16 +84,16 @@ def _remember(
         left.shelf, left.number_of_shelves = _new_block(tables, 1), 1
     while True:
         shelf = tables.shelves[left.shelf + _shelf_of(v, left.number_of_shelves)]
-        place = NONE
+        node, place = shelf.node, NONE
         for s in range(SHELF):  # without a way out, so that all are compared at once
-            if shelf.node[s] == v:
+            if node[s] == v:
                 place = s
         if place != NONE:
             shelf.short[place] += short
             shelf.long[place] += long
             shelf.steps[place] += steps
             return
-        if shelf.node[SHELF - 1] == NONE or left.number_of_shelves == MOST_SHELVES:
+        if node[SHELF - 1] == NONE or left.number_of_shelves == MOST_SHELVES:
             break
         _double(tables, left)
     _put(shelf, v, short, long, steps)
@@ -92,19 +102,19 @@ def _remember(
 @compiled
 def _put(shelf: Record, v: int, short: np.float32, long: np.float32, steps: np.float32) -> None:
     """A newcomer takes the first empty place, or what is left of the weakest."""
-    place = 0
-    while place < SHELF and shelf.node[place] != NONE:
-        place += 1
-    if place == SHELF:
-        place = 0
+    node, longs, place = shelf.node, shelf.long, 0
+    if node[SHELF - 1] == NONE:
+        while node[place] != NONE:
+            place += 1
+    else:
         for s in range(1, SHELF):
-            if shelf.long[s] < shelf.long[place]:
+            if longs[s] < longs[place]:
                 place = s
-        if shelf.long[place] >= long:
-            shelf.long[place] -= long
+        if longs[place] >= long:
+            longs[place] -= long
             return
-    shelf.node[place], shelf.steps[place] = v, steps
-    shelf.short[place], shelf.long[place] = short, long
+    node[place], longs[place] = v, long
+    shelf.short[place], shelf.steps[place] = short, steps
 
 
 @compiled
