@@ -42,7 +42,10 @@ def test_what_others_have_outgrown_is_used_again() -> None:
     past = moves([(here, 100 + there) for here in range(20) for there in range(60)], 200)
     assert (past.tables.departures["number_of_shelves"][:20] == MOST_SHELVES).all()
     assert past.tables.free[0] < 20 * MOST_SHELVES + 2 * MOST_SHELVES
-    assert len(past.state()["shelves.node"]) == 20 * MOST_SHELVES
+    state = past.state()
+    assert len(state["shelves.node"]) == 20 * MOST_SHELVES
+    empty = state["shelves.node"] < 0
+    assert all((state[f"shelves.{name}"][empty] == 0).all() for name in ("short", "long", "steps"))
 
 
 def test_the_strongest_stay_and_totals_are_of_all() -> None:

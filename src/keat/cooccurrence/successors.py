@@ -153,8 +153,9 @@ def _double(tables: Tables, left: Record) -> None:
                 place += 1
             shelf.node[place], shelf.short[place] = v, full.short[s]
             shelf.long[place], shelf.steps[place] = full.long[s], full.steps[s]
-        for s in range(SHELF):
+        for s in range(SHELF):  # so that what is kept of a shelf does not tell who had it before
             full.node[s] = NONE
+            full.short[s] = full.long[s] = full.steps[s] = 0.0
     _free(tables, old, number)
     left.shelf, left.number_of_shelves = new, 2 * number
 
