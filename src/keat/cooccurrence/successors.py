@@ -7,7 +7,7 @@ When a source arrives at v, not from v itself, each of its two latest destinatio
 
 Of a destination the strongest successors are kept, on shelves of eight: at most eight shelves, and fewer
 while they have room. A successor's shelf follows from its id, so an event looks at one shelf for each
-destination of the ring. Where the shelf is full, the newcomer wears down the weakest, and takes its place
+destination it follows. Where the shelf is full, the newcomer wears down the weakest, and takes its place
 once nothing is left of it: what keeps coming gets in, and what came once does not push it out. Totals
 C[d, ·] and C[·, v] are of all successors, kept or not.
 """
@@ -208,7 +208,7 @@ def go_on(tables: Tables, u: int, now: int, marks: Array, trail: Array, length: 
         by_steps = np.float32(fall / (left.gone_on[FROM_STEPS] + 1.0))
         by_cosine = np.float32(fall / math.sqrt(left.gone_on[FROM_LONG] + 1.0))
         age = (now - source.ring_time[OUT, k]) / tables.ticks * tables.succession_rate
-        faded = np.float32(by_long * math.exp(-age))
+        by_age = np.float32(by_long * math.exp(-age))
         by_long *= np.float32(fall)
         for i in range(left.number_of_shelves):
             shelf = tables.shelves[left.shelf + i]
@@ -225,7 +225,7 @@ def go_on(tables: Tables, u: int, now: int, marks: Array, trail: Array, length: 
                 marks[v, LONG] += by_long * shelf.long[s]
                 marks[v, STEPS] += by_steps * shelf.steps[s]
                 marks[v, COSINE] += by_cosine * shelf.long[s]
-                marks[v, FADED] += faded * shelf.long[s]
+                marks[v, FADED] += by_age * shelf.long[s]
         fall *= FALL
     return length
 
