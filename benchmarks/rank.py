@@ -1,4 +1,5 @@
-"""How quick is keat-rank, and does its cost stay flat as the stream grows?
+"""How quick is keat-rank, in its first edition and in its second, and does its cost stay flat as the stream
+grows?
 
     python -m benchmarks.rank
 
@@ -24,6 +25,7 @@ import torch
 
 import keat
 from benchmarks.benchmark_command import benchmark_parser
+from keat.cooccurrence.pair_columns import EDITIONS
 from keat.events import EventStream
 from keat.models.contract import Queries
 from keat.models.rank import KeatRank, RankConfig
@@ -37,18 +39,14 @@ PEOPLE: dict[str, tuple[int | None, int | None]] = {
 }
 
 
-def growth(stream: EventStream, scored_blocks: int, rounds: int) -> dict[str, float]:
+def growth(stream: EventStream, scored_blocks: int, rounds: int, edition: int) -> dict[str, float]:
     """Per second, once everything is compiled."""
     end = int(0.85 * len(stream))
-    model = build_model(stream[:end], RankConfig())
+    model = build_model(stream[:end], RankConfig(edition=edition))
     merchants = np.resize(np.unique(stream.dst), CANDIDATES)
     blocks = list(stream[end:].blocks(BLOCK))[:scored_blocks]
     _score(model, blocks[:1], merchants)
-    model.reset()
-    started = time.process_time()
-    for block in stream[:end].blocks(BLOCK):
-        model.observe(block)
-    observing = time.process_time() - started
+    observing = statistics.median(_observe(model, stream[:end]) for _ in range(rounds))
     state = model.stream_state()
     reading = statistics.median(_read(model, blocks, merchants) for _ in range(rounds))
     scoring = []
@@ -65,6 +63,14 @@ def growth(stream: EventStream, scored_blocks: int, rounds: int) -> dict[str, fl
         "pairs": len(state["pairs.key"]),
         "bytes_per_pair": size / len(state["pairs.key"]),
     }
+
+
+def _observe(model: KeatRank, stream: EventStream) -> float:
+    model.reset()
+    started = time.process_time()
+    for block in stream.blocks(BLOCK):
+        model.observe(block)
+    return time.process_time() - started
 
 
 def _read(model: KeatRank, blocks: list[EventStream], merchants: npt.NDArray[np.int32]) -> float:
@@ -92,8 +98,9 @@ def main() -> None:
     blocks, rounds = (5, 1) if options.quick else (20, 3)
     result: dict[str, Any] = {
         people: {
-            size: growth(keat.simulate_payments(size, cardholders=cards, merchants=shops), blocks, rounds)
+            size: {edition: growth(stream, blocks, rounds, edition) for edition in range(1, EDITIONS + 1)}
             for size in sizes
+            for stream in [keat.simulate_payments(size, cardholders=cards, merchants=shops)]
         }
         for people, (cards, shops) in PEOPLE.items()
     }
@@ -104,14 +111,15 @@ def show(result: dict[str, Any]) -> None:
     for people, growing in result.items():
         print(people)
         print(
-            f"{'events':>12}{'pairs':>12}{'observed/s':>14}{'read/s':>14}{'scored/s':>14}{'bytes/pair':>12}"
+            f"{'events':>12}{'edition':>9}{'pairs':>12}{'observed/s':>14}{'read/s':>14}{'scored/s':>14}{'bytes/pair':>12}"
         )
-        for size, told in growing.items():
-            print(
-                f"{size:>12,}{told['pairs']:>12,}{told['observed_per_second']:>14,.0f}"
-                f"{told['read_per_second']:>14,.0f}{told['scored_per_second']:>14,.0f}"
-                f"{told['bytes_per_pair']:>12,.0f}"
-            )
+        for size, editions in growing.items():
+            for edition, told in editions.items():
+                print(
+                    f"{size:>12,}{edition:>9}{told['pairs']:>12,}{told['observed_per_second']:>14,.0f}"
+                    f"{told['read_per_second']:>14,.0f}{told['scored_per_second']:>14,.0f}"
+                    f"{told['bytes_per_pair']:>12,.0f}"
+                )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ def create(name: str, train: EventStream) -> LinkModel:
 
 def with_pair_term(config: object, train: EventStream) -> WithPairTerm:
     """Untrained, but with a decoder that does not start at zero: both parts of the score count."""
-    model = build_model(train, replace(config, pair_term="kernel"))  # type: ignore[type-var]
+    model = build_model(train, replace(config, pair_term="rank"))  # type: ignore[type-var]
     assert isinstance(model, WithPairTerm)
     model.encoder.load_state_dict(build_model(train, config).state_dict())
     return model

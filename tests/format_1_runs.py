@@ -13,6 +13,7 @@ from keat.runs.run_file import RunFile, read_run_file
 from keat.tasks.label_source import LabelSource
 
 LIMITS = ("epochs", "patience")
+LATER = ("edition",)  # settings that there were not yet
 GRAPH_FIT = ("lr", "clip", "seed", "validate_every")
 SINCE = ("schedule",)  # settings that came later
 
@@ -40,7 +41,8 @@ def format_1(file: RunFile, stream: EventStream | None = None) -> dict[str, Any]
         fit = {name: fitting[name] for name in GRAPH_FIT}
         about |= {"task": "node-label", "config": asdict(spec.config), "fit": fit, "limits": limits}
         return about | ends | {"data": data}
-    about |= {"config": asdict(spec.config), "fit": fitting, "limits": limits}
+    config = {name: value for name, value in asdict(spec.config).items() if name not in LATER}
+    about |= {"config": config, "fit": fitting, "limits": limits}
     task: dict[str, Any] = {"kind": spec.task.kind}
     if facts.head is None:
         about["task"] = task | {"negatives": spec.task.negatives, "asked": facts.asked}

@@ -30,6 +30,12 @@ class PlainPast:
         )
         self.sigma, self.widths = sigma, widths
 
+    @classmethod
+    def of(cls, events: list[Event], sigma: float, widths: list[float]) -> PlainPast:
+        past = cls.__new__(cls)
+        past.events, past.sigma, past.widths = events, sigma, widths
+        return past
+
     def times(self, src: int | None, dst: int | None) -> list[int]:
         return [t for a, b, t in self.events if src in (None, a) and dst in (None, b)]
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
-from keat.cooccurrence.columns import (
+from keat.cooccurrence.pair_columns import (
     AGE,
     FLAG,
     GROUPS,

@@ -34,8 +34,8 @@ DAYS = 3 * 86_400
 TGN_AND_PAIR = small(pair_term="kernel", pair_widths="learned")
 CONFIGS = {
     "keat-tgn": TGN_AND_PAIR,
-    "keat-tgat": TGATConfig(kernel="laplacian", layers=1, time_dim=8, out_dim=8, pair_term="kernel"),
-    "keat-rank": RankConfig(widths="3600,172800", hidden=16),
+    "keat-tgat": TGATConfig(kernel="laplacian", layers=1, time_dim=8, out_dim=8, pair_term="rank"),
+    "keat-rank": RankConfig(widths="3600,172800", hidden=16, edition=2),
 }
 
 
@@ -148,6 +148,23 @@ def test_known_things_are_said() -> None:
     assert strangers.pair is not None
     assert math.isinf(strangers.pair.numbers["age of the last meeting"])
     assert strangers.to_json()["pair"]["numbers"]["age of the last meeting"] is None
+
+
+def test_a_reason_names_where_the_source_has_been() -> None:
+    """And the share is that of the past: of all that followed it, how much was the candidate."""
+    asker = Asker(subject_of(trained(CONFIGS["keat-rank"])), payments())
+    stream = payments().stream
+    explained = (asker.event(row, DAYS) for row in range(1_900, 1_990))
+    x = next(x for x in explained if x.pair is not None and x.pair.led is not None)
+    assert x.pair is not None
+    led, known = x.pair.led, {one.group: one.known for one in evidence(x.pair, x.unit)}
+    assert led is not None
+    assert f"% of what followed {led.by} within about " in known["item to item"]
+    source = next(node for node in range(stream.num_nodes) if asker.names.label(node) == x.source)
+    visited = {asker.names.label(int(node)) for node in stream.dst[(stream.src == source) & (stream.t < x.t)]}
+    assert led.by in visited
+    assert 0 < led.share < 1
+    assert json.loads(json.dumps(x.to_json()))["pair"]["led"]["by"] == led.by
 
 
 def test_ages_changed_in_the_attention_leave_the_pair_term() -> None:

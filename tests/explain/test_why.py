@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from keat.analysis.faithfulness import DeletionCurves
-from keat.cooccurrence.columns import GROUPS, PAIR_SINGLE, SOURCE_SINGLE
+from keat.cooccurrence.pair_columns import GROUPS, PAIR_SINGLE, SOURCE_SINGLE
 from keat.explain import End, Explanation, Neighbor, Scored
 from keat.explain.phrases import both, ordinal, times
 from keat.explain.why import place, reasons, verdict, weightiest, why
 from keat.explain.why_event import REASONS
-from keat.models.pair_explanation import PairExplanation
+from keat.models.pair_explanation import Led, PairExplanation
 
 HOUR, DAY = 3_600, 86_400
 AGES = [name for name in (*SOURCE_SINGLE, *PAIR_SINGLE) if name.startswith("age of")]
@@ -150,6 +150,28 @@ def test_met() -> None:
         "C-037 → florist 2 ranks 2nd of 58, as expected: the two met 12 times, last 3 h ago, and florist "
         "2 is the 2nd latest that C-037 met. What speaks against it: C-037 has had 4 events since they "
         "met."
+    )
+
+
+def test_an_answer_and_where_others_went_on_to() -> None:
+    due = {"events to answer": 1.0, "age of the first to answer": 180.0, "met the other way round": 1.0}
+    pair = term({"replies": 2.0, "item to item": 1.0}, **NEVER_MET, **due)
+    x = scored(replace(pair, led=Led("baker 7", 0.125, 3_600.0)), 1.0)
+    assert why(x).startswith(
+        "C-037 → florist 2 ranks 1st of 58, as expected: it would answer an event of 3 min ago, and of those "
+        "who went on from baker 7 within about 1 h, 12 % went to florist 2."
+    )
+
+
+def test_usual_gaps_and_favourites() -> None:
+    known = MET | {
+        "usual gap between meetings": 1.0 * DAY,
+        "share of weight among the source's latest destinations": 0.31,
+    }
+    x = scored(term({"renewal": -0.5, "favourites": 1.0}, **known), 2.0)
+    assert why(x).endswith(
+        "florist 2 has 31 % of the weight of where C-037 goes. What speaks against it: the two usually meet "
+        "every 1 day, and it has been 3 h."
     )
 
 

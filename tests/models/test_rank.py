@@ -10,6 +10,7 @@ import torch
 
 import keat.models.rank as rank_module
 from keat.cooccurrence import Numbers
+from keat.cooccurrence.pair_columns import groups_of
 from keat.errors import InputError, UnknownNameError
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
@@ -29,8 +30,9 @@ def make_stream(seed: int, events: int = 200) -> EventStream:
 
 
 def make_model(seed: int = 0, config: RankConfig | None = None) -> KeatRank:
+    """Of the second edition, unless a configuration says which."""
     torch.manual_seed(seed)
-    return KeatRank(NODES, 0, 10.0, config or RankConfig()).eval()
+    return KeatRank(NODES, 0, 10.0, config or RankConfig(edition=2)).eval()
 
 
 def everyone() -> np.ndarray:
@@ -129,7 +131,23 @@ def test_widths_that_are_none(widths: str) -> None:
         make_model(config=replace(RankConfig(), widths=widths))
 
 
+@pytest.mark.parametrize("edition", [1, 2])
+def test_a_model_reads_and_keeps_the_numbers_of_its_edition(edition: int) -> None:
+    """The first edition neither has parameters for, nor keeps, nor explains what came with the second."""
+    stream, model = make_stream(4), make_model(config=RankConfig(edition=edition))
+    model.observe(stream)
+    told = model.explain_pair(int(stream.src[-1]), int(stream.dst[-1]), int(stream.t[-1]) + 4)
+    assert tuple(told.effects) == tuple(groups_of(edition))
+    assert ("pairs.unanswered" in model.stream_state()) == (edition == 2)
+    assert ("events to answer" in told.numbers) == (edition == 2)
+    assert model.term.lin_pair.linear.in_features == len(model.past.columns.pair)
+    with pytest.raises(InputError, match="edition must be at least 1 and at most 2"):
+        RankConfig(edition=3)
+
+
 def test_groups_that_are_none() -> None:
+    with pytest.raises(UnknownNameError, match="Unknown group of numbers 'replies'"):
+        make_model(config=RankConfig(without="replies"))
     with pytest.raises(UnknownNameError, match="did you mean 'the source'"):
         make_model(config=RankConfig(without="recency rank, the sources"))
 

@@ -25,7 +25,7 @@ DAMAGED = r"the run is damaged: .+; train it again\.$"
 FIT = FitConfig(epochs=2, lr=3e-3, seed=7)
 CONFIGS: dict[str, Any] = {
     "keat-tgn": TGNConfig(kernel="learnable", dim=8, neighbors=3),
-    "tgn": TGNConfig(dim=8, neighbors=3, pair_term="kernel"),
+    "tgn": TGNConfig(dim=8, neighbors=3, pair_term="rank"),
     "keat-rank": RankConfig(hidden=8, ring=4, fanout=2),
     "tgat": TGATConfig(layers=1, neighbors=3, time_dim=4, out_dim=8),
     "dygformer": DyGFormerConfig(length=4, channel=4, layers=1, time_dim=4, out_dim=8),

@@ -29,7 +29,8 @@ from keat.training.fit import FitConfig
 
 # Numbers that any stream could have: nothing is looked up by them.
 PLAIN = {"inserted", "last_update", "t", "clock", "count", "distinct", "number"}
-PLAIN |= {"first", "last", "gap", "ring_time"}  # times
+PLAIN |= {"unanswered", "run", "runs"}
+PLAIN |= {"first", "last", "gap", "ring_time", "first_unanswered"}  # times
 
 
 def damages_of(tensors: dict[str, Tensor]) -> Iterator[tuple[str, dict[str, Tensor]]]:

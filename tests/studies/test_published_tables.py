@@ -15,7 +15,17 @@ from studies.fading_lines import FadingCell, FadingFound
 from studies.study import RESULTS, StudyLedger
 
 from conftest import FindFile
-from studies import coarse_clocks, defaults, demo, dgraphfin, fading, node_labels, rank_training, trade
+from studies import (
+    coarse_clocks,
+    defaults,
+    demo,
+    dgraphfin,
+    fading,
+    node_labels,
+    rank_groups,
+    rank_training,
+    trade,
+)
 
 CLOCKS = StudyLedger(RESULTS / "coarse_clocks.jsonl", coarse_clocks.ClockCell, coarse_clocks.ClockFound)
 DEFAULTS = StudyLedger(RESULTS / "defaults.jsonl", defaults.DefaultsCell, defaults.DefaultsFound)
@@ -23,6 +33,7 @@ DEMO = StudyLedger(RESULTS / "demo.jsonl", demo.DemoCell, demo.DemoFound)
 CONTACTS = StudyLedger(RESULTS / "dgraphfin.jsonl", dgraphfin.ContactsCell, dgraphfin.ContactsFound)
 FADING = StudyLedger(RESULTS / "fading.jsonl", FadingCell, FadingFound)
 LABELS = StudyLedger(RESULTS / "node_labels.jsonl", node_labels.LabelCell, node_labels.LabelFound)
+GROUPS = StudyLedger(RESULTS / "rank_groups.jsonl", rank_groups.GroupCell, rank_groups.GroupFound)
 TRAINING = StudyLedger(
     RESULTS / "rank_training.jsonl", rank_training.TrainingCell, rank_training.TrainingFound
 )
@@ -35,6 +46,7 @@ REPORTS: dict[str, tuple[StudyLedger[Any, Any], Callable[[Any], str]]] = {
     "dgraphfin": (CONTACTS, dgraphfin.report),
     "fading": (FADING, fading.report),
     "node_labels": (LABELS, node_labels.report),
+    "rank_groups": (GROUPS, rank_groups.report),
     "rank_training": (TRAINING, rank_training.report),
     "trade": (TRADE, trade.report),
 }

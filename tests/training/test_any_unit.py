@@ -55,7 +55,7 @@ def log(unit: TimeUnit = "s", fractions: bool = False) -> EventStream:
 def small(name: str) -> Any:
     config: Any = ARCHITECTURES[name.removesuffix(PAIR_TERM)].config
     if name.endswith(PAIR_TERM):
-        config = replace(config, pair_term="kernel")
+        config = replace(config, pair_term="rank")
     if isinstance(config, GraphMixerConfig):
         config = replace(config, neighbors=6)
     if isinstance(config, DyGFormerConfig):

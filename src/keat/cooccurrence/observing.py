@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from keat.cooccurrence.tables import (
+from keat.cooccurrence.pair_records import (
     EVENTS,
     FIRSTS,
     IN,
@@ -20,19 +20,27 @@ from keat.cooccurrence.tables import (
     Array,
     Record,
     Tables,
+    has_room,
     pair_key,
+    row_of,
 )
+from keat.cooccurrence.running import STEP, add_gap, step_of
+from keat.cooccurrence.successors import follow_on
 from keat.ops import compiled
 from keat.state import slot_of
 
-STEP = 0.1  # a running share moves by this much of the way with each event, by more while there are few
+NOTHING = 1e-10  # what is left of a sum, beside an event that has just happened
 
 
 @compiled
-def observe(tables: Tables, src: Array, dst: Array, t: Array, first: int, last: int) -> None:
-    """Events ``first:last`` happen, in order. There must be room for their nodes and pairs."""
+def observe(tables: Tables, src: Array, dst: Array, t: Array, first: int, last: int) -> int:
+    """Events ``first:last`` happen, in order, while there is room for them; returns the first that did not.
+    Their nodes must be there."""
     for i in range(first, last):
+        if not has_room(tables):
+            return i
         _observe_one(tables, src[i], dst[i], t[i])
+    return last
 
 
 @compiled
@@ -59,11 +67,13 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
         _move(destination.habits, NOVEL, new, destination.count[IN])
         _move(destination.habits, SAME, destination.partner[IN] == u, destination.count[IN])
 
+    if tables.edition > 1:
+        _second_edition(tables, pair, u, v, now, new)
     if new:
         pair.key = key
     else:
         pair.gap = now - pair.last
-    _add(pair.sums, tables.rates, (now - pair.last) / tables.ticks)
+    _add(pair.sums, tables, (now - pair.last) / tables.ticks)
     pair.last = now
     pair.count += 1
     _take_part(source, OUT, v, now, new, pair, tables)
@@ -75,10 +85,40 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
 
 
 @compiled
+def _second_edition(tables: Tables, pair: Record, u: int, v: int, now: int, new: bool) -> None:
+    """Replies, gaps, runs and successors. Of all else the tables still tell what was before the event."""
+    source, destination = tables.nodes[u], tables.nodes[v]
+    if u != v:  # nobody owes itself an answer
+        if pair.unanswered == 0:
+            pair.first_unanswered = now
+        pair.unanswered += 1
+        if destination.count[OUT] > 0 and source.count[IN] > 0:
+            back = row_of(tables.keys, tables.rows, v, u)
+            if back != NONE:
+                tables.pairs[back].unanswered = 0
+    if not new:
+        add_gap(pair.log_gaps, (now - pair.last) / tables.ticks, pair.count)
+        passed = source.count[OUT] - pair.number[OUT]
+        pair.between += step_of(pair.count) * (passed - pair.between)
+    before = source.partner[OUT]
+    if before == NONE:
+        source.run = 1
+        return
+    add_gap(source.log_gaps, (now - source.last[OUT]) / tables.ticks, source.count[OUT])
+    if before == v:
+        source.run += 1
+        return
+    source.runs += 1
+    source.usual_run += step_of(source.runs) * (source.run - source.usual_run)
+    source.run = 1
+    follow_on(tables, source, v, now)
+
+
+@compiled
 def _take_part(
     node: Record, role: int, other: int, now: int, new: bool, pair: Record, tables: Tables
 ) -> None:
-    _add(node.sums[role], tables.rates, (now - node.last[role]) / tables.ticks)
+    _add(node.sums[role], tables, (now - node.last[role]) / tables.ticks)
     node.last[role] = now
     node.count[role] += 1
     node.distinct[role] += new
@@ -92,10 +132,17 @@ def _take_part(
 
 
 @compiled
-def _add(sums: Array, rates: Array, gap: float) -> None:
+def _add(sums: Array, tables: Tables, gap: float) -> None:
     """Fade what there is and add one. (Before the first event there is nothing to fade.)"""
-    for m in range(len(rates)):
-        sums[m] = sums[m] * math.exp(-gap * rates[m]) + 1.0
+    rates = tables.rates
+    if tables.by_squares:
+        left = math.exp(-gap * rates[-1])
+        for m in range(len(rates) - 1, -1, -1):
+            sums[m] = sums[m] * left + 1.0
+            left = left**4 if left > NOTHING else 0.0
+    else:
+        for m in range(len(rates)):
+            sums[m] = sums[m] * math.exp(-gap * rates[m]) + 1.0
 
 
 @compiled

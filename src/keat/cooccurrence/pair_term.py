@@ -11,7 +11,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.cooccurrence.columns import GROUPS, PAIR_SINGLE, PAIR_SUMS, SOURCE_SINGLE, SOURCE_SUMS, Scale
+from keat.cooccurrence.pair_columns import (
+    EDITIONS,
+    GROUPS,
+    PAIR_SUMS,
+    SOURCE_SUMS,
+    Scale,
+    pair_single,
+    source_single,
+)
 from keat.cooccurrence.widths import LearnedWidths
 
 
@@ -38,15 +46,16 @@ class PairTerm(nn.Module):
         learned: int | None = None,
         hidden: int = 64,
         without: Collection[str] = (),
+        edition: int = EDITIONS,
     ) -> None:
-        """``learned`` kernels placed freely on the grid of ``widths``; else the grid's own. The groups of
-        numbers ``without`` are not looked at."""
+        """``learned`` kernels placed freely on the grid of ``widths``; else the grid's own. Of the numbers of
+        an ``edition``, the groups ``without`` are not looked at."""
         super().__init__()
         self.mix = LearnedWidths(widths, learned) if learned is not None else None
         unseen = {name for group in without for name in GROUPS[group]}
         used = len(widths) if learned is None else learned
-        self.lin_source = _LogLinear(SOURCE_SUMS, SOURCE_SINGLE, used, hidden, unseen)
-        self.lin_pair = _LogLinear(PAIR_SUMS, PAIR_SINGLE, used, hidden, unseen)
+        self.lin_source = _LogLinear(SOURCE_SUMS, source_single(edition), used, hidden, unseen)
+        self.lin_pair = _LogLinear(PAIR_SUMS, pair_single(edition), used, hidden, unseen)
         self.lin_hidden = nn.Linear(hidden, hidden)
         self.lin_out = nn.Linear(hidden, 1)
 

@@ -11,21 +11,22 @@ import torch
 from torch import Tensor
 
 from keat.clock import PLAIN, Clock
-from keat.cooccurrence import columns
-from keat.cooccurrence.columns import Columns
-from keat.cooccurrence.keeping import check_kept
+from keat.cooccurrence import pair_columns
+from keat.cooccurrence.hops import most_reached
+from keat.cooccurrence.kept_records import kept, restored
+from keat.cooccurrence.marks import COLUMNS
 from keat.cooccurrence.observing import observe
+from keat.cooccurrence.pair_columns import EDITIONS, Columns, pair_single, source_single
+from keat.cooccurrence.pair_reading import Events, Questions, Scales, Scratch, read_in_turn
+from keat.cooccurrence.pair_records import IN, NOW, OUT, empty_tables, with_nodes, with_room
 from keat.cooccurrence.pair_term import Numbers
-from keat.cooccurrence.paths import most_reached
-from keat.cooccurrence.reading import Events, Questions, Scales, Scratch, read_in_turn
-from keat.cooccurrence.tables import IN, NONE, NOW, OUT, PAIRS, empty_tables, indexed, with_room
+from keat.cooccurrence.successors import led_by, most_followed
 from keat.cooccurrence.widths import geometric_widths
-from keat.state import check_that
 
 Ids = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
-OBSERVED_AT_ONCE = 1 << 16  # room is made for as many new pairs, so memory follows the pairs, not the events
 HOP_WIDTH = 4.0  # of the kernel on each leg of a path, in σ
+SUCCESSION_WIDTH = 1.0  # the longer one by which destinations follow each other, in σ
 
 _NOTHING: tuple[Ids, Ids, Times] = (np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
 
@@ -36,10 +37,11 @@ class KernelCooccurrence:
     - of the pair, in either direction,
     - of each node, as a source and as a destination,
 
-    with counts, ages, recency ranks, habits and two- and three-hop sums beside them (`columns`).
+    with counts, ages, recency ranks, habits, replies, usual gaps, two- and three-hop sums and where others
+    went on to beside them (`pair_columns`).
 
-    Memory is a row of 64 bytes and a few more for each pair that has met and O(K) for each node; an event
-    costs O(K), a question O(candidates) and a constant. No part is nodes × nodes.
+    Memory is a row for each pair that has met and O(K) for each node; an event costs O(K), a question
+    O(candidates) and a constant. No part is nodes × nodes.
     """
 
     def __init__(
@@ -51,43 +53,56 @@ class KernelCooccurrence:
         ring: int = 16,  # distinct partners remembered of each node, in each role
         fanout: int = 8,  # of them, how many a path may go on to
         clock: Clock = PLAIN,  # of σ and widths; times are in ticks
+        edition: int = EDITIONS,  # of the numbers that are read
     ) -> None:
+        self.edition = edition
         self.sigma, self.ring, self.fanout, self.clock = sigma, ring, min(fanout, ring), clock
         self.widths = geometric_widths(sigma) if widths is None else np.asarray(widths, dtype=np.float64)
-        self.columns = Columns(len(self.widths))
+        self.columns = Columns(len(self.widths), edition)
         self.num_nodes = num_nodes
+        self._scales = Scales(
+            per_time=pair_columns.AGE.inner / sigma,
+            per_path=pair_columns.PATHS.inner,
+            per_ratio=pair_columns.RATIO.inner,
+            hop_rate=1.0 / (HOP_WIDTH * sigma),
+            fanout=self.fanout,
+            kernel=int(np.abs(np.log(self.widths / sigma)).argmin()),
+        )
         self.clear()
 
     def clear(self) -> None:
         """Forget every event."""
-        self.tables = empty_tables(self.num_nodes, self.widths, self.ring, self.clock.divide)
+        width = SUCCESSION_WIDTH * self.sigma
+        self.tables = empty_tables(
+            self.num_nodes, self.widths, self.ring, self.clock.divide, width, self.edition
+        )
         self._make_scratch()
 
     def _make_scratch(self) -> None:
         """What reading marks and wipes for each question."""
-        nodes = len(self.tables.nodes)
+        most = 2 * self.ring + most_reached(self.fanout) + most_followed(self.ring)
         self._scratch = Scratch(
-            rank=np.zeros(nodes, dtype=np.int32),
-            reached=np.zeros((nodes, 4), dtype=np.float32),
-            trail=np.zeros(most_reached(self.fanout), dtype=np.int32),
+            marks=np.zeros((len(self.tables.nodes), COLUMNS), dtype=np.float32),
+            trail=np.zeros(most, dtype=np.int32),
+            weights=np.zeros(self.ring, dtype=np.float32),
         )
 
-    def make_room(self, nodes: int, pairs: int = 0) -> None:
-        """For nodes up to this many, and this many new pairs."""
-        had = len(self.tables.nodes)
-        self.tables = with_room(self.tables, nodes, int(self.tables.clock[PAIRS]) + pairs)
-        if len(self.tables.nodes) > had:
+    def make_room(self, nodes: int) -> None:
+        """For nodes up to this many."""
+        if nodes > len(self.tables.nodes):
+            self.tables = with_nodes(self.tables, nodes)
             self._make_scratch()
 
     # -- state -----------------------------------------------------------------------------------------
 
     def observe(self, src: Ids, dst: Ids, t: Times) -> None:
         """Consecutive events, never older than those before."""
-        t = self._finer(t)
-        for start in range(0, len(t), OBSERVED_AT_ONCE):
-            part = slice(start, start + OBSERVED_AT_ONCE)
-            self.make_room(_needed(src[part], dst[part]), len(t[part]))
-            observe(self.tables, *_frozen(src[part], dst[part], t[part]), 0, len(t[part]))
+        self.make_room(_needed(src, dst))
+        events = _frozen(src, dst, self._finer(t))
+        done = observe(self.tables, *events, 0, len(t))
+        while done < len(t):
+            self.tables = with_room(self.tables)
+            done = observe(self.tables, *events, done, len(t))
 
     def _finer(self, t: Times) -> Times:
         """Times as the tables keep them: whole numbers of which ``ticks`` make one unit of the clock."""
@@ -107,28 +122,10 @@ class KernelCooccurrence:
 
     def state(self) -> dict[str, Tensor]:
         """Everything remembered, field by field; the hash table is made anew from the pairs."""
-        tables = self.tables
-        kept = {"clock": tables.clock.copy()}
-        for name, records in (("pairs", tables.pairs[: tables.clock[PAIRS]]), ("nodes", tables.nodes)):
-            kept |= {f"{name}.{field}": records[field].copy() for field in records.dtype.names or ()}
-        return {name: torch.from_numpy(array) for name, array in kept.items()}
+        return kept(self.tables)
 
     def load_state(self, state: dict[str, Tensor]) -> None:
-        check_kept(state, self.tables)
-        records = {}
-        for name in ("pairs", "nodes"):
-            fields = {field: state[f"{name}.{field}"] for field in getattr(self.tables, name).dtype.names}
-            length = len(next(iter(fields.values())))
-            records[name] = np.zeros(length, dtype=getattr(self.tables, name).dtype)
-            for field, tensor in fields.items():
-                records[name][field] = tensor.cpu().numpy()
-        slots = 1 << max(10, (2 * len(records["pairs"])).bit_length())
-        clock = state["clock"].cpu().numpy().copy()
-        tables = self.tables._replace(clock=clock, pairs=records["pairs"], nodes=records["nodes"])
-        tables = indexed(tables, slots)
-        found = int((tables.keys != NONE).sum())
-        check_that(found == len(records["pairs"]), "'pairs.key' has the same pair twice")
-        self.tables = tables
+        self.tables = restored(state, self.tables)
         self._make_scratch()
 
     # -- reading ---------------------------------------------------------------------------------------
@@ -151,26 +148,20 @@ class KernelCooccurrence:
         ``event`` on; also returns the first event that no question came after. Times do not fall."""
         rows, width = len(src), candidates.shape[-1]
         t, event_t = self._finer(t), self._finer(event_t)
-        upcoming = len(event_t) - event
-        self.make_room(_needed(src, candidates, event_src, event_dst), upcoming)
+        self.make_room(_needed(src, candidates, event_src, event_dst))
         of_source = np.empty((rows, len(self.columns.source)), dtype=np.float32)
         of_pair = np.empty((rows, width, len(self.columns.pair)), dtype=np.float32)
-        event = read_in_turn(
-            self.tables,
-            Events(*_frozen(event_src, event_dst, event_t)),
-            event,
-            Questions(*_frozen(src, t, candidates.ravel()), 0 if candidates.ndim == 1 else width, width),
-            self._scratch,
-            Scales(
-                per_time=columns.AGE.inner / self.sigma,
-                per_path=columns.PATHS.inner,
-                per_ratio=columns.RATIO.inner,
-                hop_rate=1.0 / (HOP_WIDTH * self.sigma),
-                fanout=self.fanout,
-            ),
-            of_source,
-            of_pair,
-        )
+        events = Events(*_frozen(event_src, event_dst, event_t))
+        step = 0 if candidates.ndim == 1 else width
+        questions = Questions(*_frozen(src, t, candidates.ravel()), step, width)
+        done = 0
+        while True:
+            event, done = read_in_turn(
+                self.tables, events, event, questions, done, self._scratch, self._scales, of_source, of_pair
+            )
+            if done == rows:
+                break
+            self.tables = with_room(self.tables)
         return Numbers(torch.from_numpy(of_source), torch.from_numpy(of_pair)), event
 
     def describe(self, src: int, candidate: int, t: int) -> dict[str, float]:
@@ -180,18 +171,30 @@ class KernelCooccurrence:
         sigma = self.clock.ticks(self.sigma)
         told: dict[str, float] = {}
         for sums, single, read in (
-            (columns.SOURCE_SUMS, columns.SOURCE_SINGLE, numbers.source[0]),
-            (columns.PAIR_SUMS, columns.PAIR_SINGLE, numbers.pair[0, 0]),
+            (pair_columns.SOURCE_SUMS, source_single(self.edition), numbers.source[0]),
+            (pair_columns.PAIR_SUMS, pair_single(self.edition), numbers.pair[0, 0]),
         ):
             values = iter(read.tolist())
             for name in sums:
                 told |= {f"{name}, over {self.clock.ticks(width):g}": next(values) for width in self.widths}
             for (name, scale), value in zip(single.items(), values, strict=True):
-                if value >= columns.NEVER:
+                if value >= pair_columns.NEVER:
                     told[name] = math.inf
                 else:
-                    told[name] = value / scale.inner * (sigma if scale is columns.AGE else 1.0)
+                    told[name] = value / scale.inner * (sigma if scale is pair_columns.AGE else 1.0)
         return told
+
+    def led_by(self, src: int, candidate: int) -> tuple[int, float] | None:
+        """Of the source's latest destinations the one that speaks most for the candidate, and the share of
+        the candidate among all that others went on to from there, within about `succession_width`."""
+        if self.edition == 1 or src >= len(self.tables.nodes):
+            return None
+        return led_by(self.tables, src, candidate)
+
+    @property
+    def succession_width(self) -> float:
+        """In the unit of time."""
+        return self.clock.ticks(SUCCESSION_WIDTH * self.sigma)
 
 
 def _needed(*ids: Ids) -> int:

@@ -18,6 +18,9 @@ from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.fit import FitConfig
 
 GRAPH_LABEL: Kind = "graph-label"
+# Defaults of models that have changed since, as they were when lines of ledgers were first written: a line
+# tells what differs from them.
+FIRST_DEFAULTS: dict[str, Settings] = {"keat-rank": {"edition": 1}}
 FIT_OF_GRAPHS = ("epochs", "patience", "lr", "clip", "seed", "validate_every")  # in the name of such a run
 
 
@@ -101,6 +104,11 @@ def spec_of(
         return Untrained(model, task, source)
     fitting = replace(fit_of(task), **fit, seed=seed)
     return RunSpec(model, configuration(model, **config), fitting, task, source)
+
+
+def told_over(model: str) -> Any:
+    """The configuration over which a line tells that of its run."""
+    return configuration(model, **FIRST_DEFAULTS.get(model, {}))
 
 
 def fit_of(task: TaskSpec) -> FitConfig:

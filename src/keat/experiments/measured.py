@@ -9,7 +9,7 @@ from typing import Self
 
 import keat
 from keat.errors import KeatError
-from keat.experiments.job import Job, spec_of
+from keat.experiments.job import FIRST_DEFAULTS, Job, spec_of
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Line
 from keat.experiments.recipe import Recipe
@@ -63,7 +63,8 @@ def _name_of(line: Line) -> str | None:
         return None
     task = TaskSpec(kind=line.task, sample=line.sample)  # type: ignore[arg-type]  # of any version
     try:
-        spec = spec_of(line.model, line.config, line.fit, line.seed, task, SourceSpec())
+        config = {**FIRST_DEFAULTS.get(line.model, {}), **line.config}
+        spec = spec_of(line.model, config, line.fit, line.seed, task, SourceSpec())
     except (KeatError, TypeError):  # of a model or setting that is no more
         return None
     return Job(line.data, spec, line.refresh).key(line.data)

@@ -12,12 +12,11 @@ import torch
 import keat
 from keat.datasets.dgraphfin import DGraphFin
 from keat.errors import unknown_name
-from keat.experiments.job import Job, changes, fit_of
+from keat.experiments.job import Job, changes, fit_of, told_over
 from keat.experiments.line import Line, Metrics, Score
 from keat.experiments.provenance import provenance
 from keat.experiments.sources import written
 from keat.models.contract import LinkModel, NodeModel
-from keat.models.registry import TRAINED
 from keat.runs.epochs import best_epoch
 from keat.runs.run_evaluation import SomeTask, evaluate_run, heuristic, heuristics_for, usual_refresh_of
 from keat.runs.run_file import is_run, read_run_file
@@ -69,7 +68,7 @@ def line_of(job: Job, key: str, found: Found, seconds: float) -> Line:
         source=written(spec.source),
         model=spec.model,
         seed=job.seed,
-        config={} if trained is None else changes(trained.config, TRAINED[spec.model].config),
+        config={} if trained is None else changes(trained.config, told_over(spec.model)),
         fit=fit,
         task=str(spec.task.kind),
         refresh=job.refresh,

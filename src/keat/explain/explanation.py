@@ -88,7 +88,9 @@ def explain_pair(
     """
     names = names or Names()
     model = tgn_of(scorer)
-    pair = scorer.explain_pair(source, destination, t) if isinstance(scorer, ExplainsPairs) else None
+    pair = None
+    if isinstance(scorer, ExplainsPairs):
+        pair = scorer.explain_pair(source, destination, t).named(names.label)
     beside = 0.0 if pair is None else pair.logit
     nodes = (source, destination)
     first, second = (past_of(model, torch.tensor([node]), torch.tensor([t])) for node in nodes)

@@ -92,4 +92,33 @@ def _known(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
         ),
         "identity": "the source itself" if n["is the source itself"] else "another node",
         "the source": f"{events}, " + last("age of the source's last event"),
+    } | (_known_of_second_edition(pair, unit) if "events to answer" in n else {})
+
+
+def _known_of_second_edition(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
+    n, led = pair.numbers, pair.led
+    answer = "nothing to answer"
+    if n["events to answer"]:
+        first = humanize(n["age of the first to answer"], unit)
+        answer = f"{n['events to answer']:,.0f} to answer, the first of {first} ago"
+    usual, of_source = n["usual gap between meetings"], n["usual gap between the source's events"]
+    gaps = f"usually every {humanize(usual, unit)}" if math.isfinite(usual) else "no usual gap yet"
+    if math.isfinite(of_source):
+        gaps += f"; the source has an event every {humanize(of_source, unit)}"
+    place = n["1 / rank by weight among the source's latest destinations"]
+    weight = 100 * n["share of weight among the source's latest destinations"]
+    favourite = "not among the source's latest"
+    if place > 0:
+        favourite = f"number {round(1 / place)} by weight of the source's latest, with {weight:.0f} %"
+    row = n["events in a row at the last destination"]
+    following = "has followed none of the source's latest"
+    if led is not None:
+        within = humanize(led.within, unit)
+        following = f"{100 * led.share:.2g} % of what followed {led.by} within about {within}"
+    return {
+        "replies": answer,
+        "renewal": gaps,
+        "run": f"{row:,.0f} in a row at the last destination, usually {n['usual events in a row']:.1f}",
+        "favourites": favourite,
+        "item to item": following,
     }

@@ -81,7 +81,7 @@ def explain_by_pair_term(
     assert isinstance(model, ExplainsPairs)
     return Scored(
         model={"name": names.model, "loss": names.loss, "sigma": model.sigma_in_ticks},
-        pair=model.explain_pair(source, destination, t),
+        pair=model.explain_pair(source, destination, t).named(names.label),
         score=score,
         **placed(names, source, destination, t, rank),
     )

@@ -143,6 +143,37 @@ def _clauses(x: Scored, pair: PairExplanation) -> dict[str, str]:
         clauses["what came next"] = f"{x.destination} is where others went next the last time"
     if n["is the source itself"]:
         clauses["identity"] = f"{x.destination} is {x.source} itself"
+    return clauses | (_clauses_of_second_edition(x, pair) if "events to answer" in n else {})
+
+
+def _clauses_of_second_edition(x: Scored, pair: PairExplanation) -> dict[str, str]:
+    n, unit, clauses = pair.numbers, x.unit, dict[str, str]()
+    to_answer = round(n["events to answer"])
+    if to_answer:
+        first = ago(round(n["age of the first to answer"]), unit)
+        clauses["replies"] = (
+            f"it would answer an event of {first} ago"
+            if to_answer == 1
+            else f"it would answer {to_answer:,} events, the first of {first} ago"
+        )
+    elif n["met the other way round"]:
+        clauses["replies"] = f"{x.source} has no event of {x.destination} to answer"
+    if n["meetings"] > 1:
+        usual, age = (
+            ago(round(n[name]), unit) for name in ("usual gap between meetings", "age of the last meeting")
+        )
+        clauses["renewal"] = f"the two usually meet every {usual}, and it has been {age}"
+    share = n["share of weight among the source's latest destinations"]
+    if share > 0:
+        clauses["favourites"] = (
+            f"{x.destination} has {100 * share:.0f} % of the weight of where {x.source} goes"
+        )
+    if pair.led is not None:
+        within, share = ago(round(pair.led.within), unit), 100 * pair.led.share
+        clauses["item to item"] = (
+            f"of those who went on from {pair.led.by} within about {within}, {share:.2g} % went to "
+            f"{x.destination}"
+        )
     return clauses
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from keat.cooccurrence import Columns, KernelCooccurrence, Numbers, PairTerm
-from keat.cooccurrence.columns import GROUPS, PAIR_SUMS, SOURCE_SUMS, of_nothing
+from keat.cooccurrence.pair_columns import PAIR_SUMS, SOURCE_SUMS, groups_of, of_nothing
 from keat.events import TimeUnit, humanize
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A destination of the source from which others went on to the candidate."""
+
+    by: str | int  # the node, or what the user calls it
+    share: float  # of the candidate among all that followed it
+    within: float  # about so long, in the unit of time
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +35,13 @@ class PairExplanation:
     sums: dict[str, list[float]]  # kernel sums by name, one for each width
     width_effects: list[float]  # of all sums of a width together
     ring: int  # distinct partners of a node that have a recency rank
+    led: Led | None = None  # what speaks most for the candidate of where the source has been
+
+    def named(self, label: Callable[[int], str | int]) -> PairExplanation:
+        """The same, with a node called as the user calls it."""
+        if self.led is None:
+            return self
+        return replace(self, led=replace(self.led, by=label(int(self.led.by))))
 
     def remembers(self, unit: TimeUnit) -> str:
         return remembers(self.widths, unit)
@@ -45,9 +61,9 @@ def explain_term(
     device = next(term.parameters()).device
     read = past.read(np.array([src], np.int32), np.array([t]), np.array([candidate], np.int32))
     seen = term.mixed(read.to(device))
-    columns = Columns(len(widths))
+    columns, groups = Columns(len(widths), past.edition), groups_of(past.edition)
     order = np.argsort(widths).tolist()
-    hidden = [(), *GROUPS.values()]  # nothing: as it is; then each group
+    hidden = [(), *groups.values()]  # nothing: as it is; then each group
     source = torch.stack([_among(columns.source, names) for names in hidden])
     pair = torch.stack([_among(columns.pair, names) for names in hidden])
     source, pair = (
@@ -60,14 +76,16 @@ def explain_term(
     )
     logit, *others = term.judge(asked)[:, 0].tolist()
     effects = [logit - other for other in others]
+    led = past.led_by(src, candidate)
     return PairExplanation(
         logit=logit,
         numbers=past.describe(src, candidate, t),
-        effects=dict(zip(GROUPS, effects, strict=False)),
+        effects=dict(zip(groups, effects, strict=False)),
         widths=[widths[place] for place in order],
         sums=_sums(SOURCE_SUMS, seen.source[0], order) | _sums(PAIR_SUMS, seen.pair[0, 0], order),
-        width_effects=effects[len(GROUPS) :],
+        width_effects=effects[len(groups) :],
         ring=past.ring,
+        led=None if led is None else Led(*led, past.succession_width),
     )
 
 

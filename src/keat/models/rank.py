@@ -16,13 +16,13 @@ from torch import Tensor
 
 from keat.clock import PLAIN, Clock
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
-from keat.cooccurrence.columns import GROUPS
+from keat.cooccurrence.pair_columns import EDITIONS, GROUPS, groups_of
 from keat.cooccurrence.pair_term import Numbers
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream, TimeUnit
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.pair_explanation import PairExplanation, explain_term, remembers
-from keat.models.settings import Help, check_each, check_sizes, setting
+from keat.models.settings import Help, check_each, check_range, check_sizes, setting
 
 PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: what the caches hold
 
@@ -45,10 +45,14 @@ class RankConfig:
     without: str = setting(
         "", f"Groups of numbers not to look at, separated by commas, for ablations: {', '.join(GROUPS)}."
     )
+    edition: int = setting(
+        1, "Numbers that are read: 2, all there are; 1, without replies, gaps, runs and item to item."
+    )
 
     def __post_init__(self) -> None:
         check_each(self)
         check_sizes(self, "learned", "hidden", "ring", "fanout")
+        check_range(self, 1, EDITIONS, "edition")
 
 
 class KeatRank(LearnedLinkModel):
@@ -70,9 +74,16 @@ class KeatRank(LearnedLinkModel):
         learned = config.learned if config.widths == "learned" else None
         widths = _widths(config.widths, sigma)
         self.past = KernelCooccurrence(
-            num_nodes, sigma, widths, ring=config.ring, fanout=config.fanout, clock=clock
+            num_nodes,
+            sigma,
+            widths,
+            ring=config.ring,
+            fanout=config.fanout,
+            clock=clock,
+            edition=config.edition,
         )
-        self.term = PairTerm(widths, learned, config.hidden, _groups(config.without))
+        without = _groups(config.without, config.edition)
+        self.term = PairTerm(widths, learned, config.hidden, without, config.edition)
 
     # -- state -----------------------------------------------------------------------------------------
 
@@ -145,11 +156,11 @@ class KeatRank(LearnedLinkModel):
         return explain_term(self.past, self.term, self.widths(), src, candidate, t)
 
 
-def _groups(listed: str) -> list[str]:
-    groups = [name.strip() for name in listed.split(",") if name.strip()]
+def _groups(listed: str, edition: int) -> list[str]:
+    groups, known = [name.strip() for name in listed.split(",") if name.strip()], groups_of(edition)
     for name in groups:
-        if name not in GROUPS:
-            raise unknown_name("group of numbers", name, GROUPS)
+        if name not in known:
+            raise unknown_name("group of numbers", name, known)
     return groups
 
 

@@ -13,6 +13,7 @@ import torch
 
 from keat.bandwidth import estimate_sigma
 from keat.clock import Clock
+from keat.cooccurrence.pair_columns import EDITIONS
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
@@ -103,7 +104,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "keat-graphmixer": Architecture(
         GraphMixer, GraphMixerConfig(kernel="laplacian"), "GraphMixer whose evidence fades with age"
     ),
-    "keat-rank": Architecture(KeatRank, RankConfig(), "fading sums of who met whom, into a small network"),
+    "keat-rank": Architecture(
+        KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
+    ),
 }
 
 
@@ -147,7 +150,9 @@ def assemble(config: Any, num_nodes: int, feature_dim: int, sigma: float, clock:
     model = kind_of(config)(num_nodes, feature_dim, sigma, config, clock)
     if not has_pair_term(config):
         return model
-    pair = KeatRank(num_nodes, feature_dim, sigma, RankConfig(widths=config.pair_widths), clock)
+    edition = EDITIONS if config.pair_term == "rank" else 1
+    known = RankConfig(widths=config.pair_widths, edition=edition)
+    pair = KeatRank(num_nodes, feature_dim, sigma, known, clock)
     return WithPairTerm(model, pair)
 
 

@@ -22,7 +22,7 @@ LARGEST = 1 << 16  # of any size: a slip of the finger should not ask for teraby
 SEEDS = 1 << 63
 MOST = SEEDS - 1  # of anything counted: counts have 64 bits
 
-PairTermName = Literal["none", "kernel"]  # of models that can have one beside them
+PairTermName = Literal["none", "kernel", "rank"]  # of models that can have one beside them
 PAIR_TERMS: tuple[PairTermName, ...] = get_args(PairTermName)
 
 _KINDS: dict[type, tuple[type, ...]] = {int: (int,), float: (float, int), str: (str,), bool: (bool,)}
@@ -43,7 +43,10 @@ class Help:
     TIME_DIM = "Size of the time encoding."
     NODE_DIM = "Features of a node that are used; 0 for none, or for as many as the data has."
     OUT_DIM = "Size of an embedding."
-    PAIR_TERM = "kernel: add what source and destination have been to each other to the score; none: do not."
+    PAIR_TERM = (
+        "rank: add what source and destination have been to each other to the score, as keat-rank knows it; "
+        "kernel: the same of keat-rank's first edition; none: do not."
+    )
     PAIR_WIDTHS = (
         "Widths of the kernels of the pair term: geometric, learned, or numbers separated by commas."
     )

@@ -5,17 +5,16 @@
                                   two-hop path joins a source and a destination, this is what they share
 
 A path weighs ∏ exp(-age of leg/σ). Walking outward from the source costs a constant for each question,
-however many candidates there are; what was reached is left in `reached` until it is wiped.
+however many candidates there are; what was reached is left in `marks`.
 """
 
 from __future__ import annotations
 
 import math
 
-from keat.cooccurrence.tables import IN, NONE, OUT, Array, Tables
+from keat.cooccurrence.marks import THREE, TWO, touch
+from keat.cooccurrence.pair_records import IN, NONE, OUT, Array, Tables
 from keat.ops import compiled
-
-TWO, TWO_PATHS, THREE, THREE_PATHS = 0, 1, 2, 3  # columns of `reached`
 
 
 def most_reached(fanout: int) -> int:
@@ -24,10 +23,11 @@ def most_reached(fanout: int) -> int:
 
 
 @compiled
-def walk(tables: Tables, u: int, now: int, rate: float, fanout: int, reached: Array, trail: Array) -> int:
-    """Add up paths from u over the last ``fanout`` partners of each node; returns how many nodes are on
-    the trail. A path never turns back to where it came from."""
-    length = 0
+def walk(
+    tables: Tables, u: int, now: int, rate: float, fanout: int, marks: Array, trail: Array, length: int
+) -> int:
+    """Add up paths from u over the last ``fanout`` partners of each node; returns how long the trail is. A
+    path never turns back to where it came from."""
     for role in (OUT, IN):
         for a in range(fanout):
             d = tables.nodes[u].ring[role, a]
@@ -43,7 +43,7 @@ def walk(tables: Tables, u: int, now: int, rate: float, fanout: int, reached: Ar
                         continue
                     since = (now - tables.nodes[d].ring_time[role_of_d, b]) / tables.ticks
                     legs = leg * math.exp(-since * rate)
-                    length = _reach(reached, trail, length, w, TWO, legs)
+                    length = _reach(marks, trail, length, w, TWO, legs)
                     if role == OUT and role_of_d == IN:
                         for c in range(fanout):
                             v = tables.nodes[w].ring[OUT, c]
@@ -52,21 +52,12 @@ def walk(tables: Tables, u: int, now: int, rate: float, fanout: int, reached: Ar
                             if v != d:
                                 since = (now - tables.nodes[w].ring_time[OUT, c]) / tables.ticks
                                 path = legs * math.exp(-since * rate)
-                                length = _reach(reached, trail, length, v, THREE, path)
+                                length = _reach(marks, trail, length, v, THREE, path)
     return length
 
 
 @compiled
-def _reach(reached: Array, trail: Array, length: int, node: int, hops: int, weight: float) -> int:
-    if reached[node, TWO_PATHS] == 0 and reached[node, THREE_PATHS] == 0:
-        trail[length] = node
-        length += 1
-    reached[node, hops] += weight
-    reached[node, hops + 1] += 1
-    return length
-
-
-@compiled
-def wipe(reached: Array, trail: Array, length: int) -> None:
-    for k in range(length):
-        reached[trail[k]] = 0
+def _reach(marks: Array, trail: Array, length: int, node: int, hops: int, weight: float) -> int:
+    marks[node, hops] += weight
+    marks[node, hops + 1] += 1
+    return touch(marks, trail, length, node)

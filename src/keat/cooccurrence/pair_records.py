@@ -9,6 +9,7 @@ places of memory instead of a few, once there are more pairs than the caches hol
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,16 +28,36 @@ RETURNS, FIRSTS = 0, 1  # places in `habits` of a node as a source …
 STICKY, NOVEL, SAME = 2, 3, 4  # … and as a destination
 
 
+TINY = 1e-6  # of a kernel sum: what has faded so far has no share
+FADED = 30.0  # e⁻³⁰: nothing in float32, and no sum is let run into denormal numbers, which are slow
+SHELF = 8  # successors kept together, see `successors`
+MOST_SHELVES = 8  # of one destination
+FOLLOWED = 2  # of a source's latest destinations, how many a new one follows
+
+
 class Tables(NamedTuple):
     """Arrays that compiled loops read and write."""
 
+    edition: int  # in the first, fields of the second stay as they begin
     rates: Array  # (M,) 1/σ_m
+    by_squares: bool  # each width is four times the one before, so its kernel to the fourth is that one's
+    succession_rate: float  # 1 over the longer width by which destinations follow each other
     ticks: float  # of time that make one unit of σ
     clock: Array  # (3,) int64: pairs and events so far, time of the last event
     keys: Array  # (slots,) int64: src·2³² + dst, or -1; a hash table
     rows: Array  # (slots,) int64: the pair's place in `pairs`
     pairs: Array  # records, in order of the first meeting
     nodes: Array  # records
+    departures: Array  # records of nodes, apart because an event needs those of several destinations
+    shelves: Array  # records: where sources went on to from a destination
+    free: Array  # int64: shelves used so far, then the first free block of 1, 2, 4 … of them, or -1
+    most_new_shelves: int  # that one event can need
+
+
+SECOND_EDITION = {  # fields that runs of the first edition neither have nor keep
+    "pairs": ("first_unanswered", "unanswered", "log_gaps", "between"),
+    "nodes": ("run", "runs", "usual_run", "log_gaps"),
+}
 
 
 def pair_record(kernels: int) -> np.dtype[np.void]:
@@ -50,6 +71,10 @@ def pair_record(kernels: int) -> np.dtype[np.void]:
             ("next", np.int32),  # where the source went after the last meeting, or -1
             ("number", np.int32, (2,)),  # events of the source, and of the destination, at the last meeting
             ("weights", np.float32, (2, len(SPANS))),  # running shares of their events, as of then
+            ("first_unanswered", np.int64),  # time of the first event since the last the other way round
+            ("unanswered", np.int32),  # how many there are
+            ("between", np.float32),  # running mean of the source's events between two meetings
+            ("log_gaps", np.float32, (2,)),  # running mean and variance of log(1 + gap)
         ],
         align=True,
     )
@@ -70,8 +95,33 @@ def node_record(kernels: int, ring: int) -> np.dtype[np.void]:
             ("last_pair", np.int64),  # place of the pair of its last event as a source, or -1
             ("ring", np.int32, (2, ring)),  # the last distinct partners, latest first, then -1
             ("ring_time", np.int64, (2, ring)),
+            ("run", np.int32),  # events in a row to the last destination
+            ("runs", np.int32),  # that are over
+            ("usual_run", np.float32),  # their running mean
+            ("log_gaps", np.float32, (2,)),  # running mean and variance of log(1 + gap), as a source
         ],
         align=True,
+    )
+
+
+def departure_record() -> np.dtype[np.void]:
+    return np.dtype(
+        [
+            ("gone_on", np.float64, (4,)),  # weights of all successions from here, and of those to here
+            ("shelf", np.int64),  # the first of its shelves
+            ("number_of_shelves", np.int64),
+        ]
+    )
+
+
+def shelf_record() -> np.dtype[np.void]:
+    return np.dtype(
+        [
+            ("node", np.int32, (SHELF,)),  # where they went, or -1; filled from the front
+            ("short", np.float32, (SHELF,)),  # sums of kernels of two widths
+            ("long", np.float32, (SHELF,)),
+            ("steps", np.float32, (SHELF,)),  # how often it was the very next
+        ]
     )
 
 
@@ -83,6 +133,7 @@ EMPTY: dict[str, float] = {  # what a record holds before its first event; 0 whe
     "successor": NONE,
     "last_pair": NONE,
     "ring": NONE,
+    "node": NONE,
 }
 
 
@@ -93,28 +144,64 @@ def empty_records(length: int, record: np.dtype[np.void]) -> Array:
     return records
 
 
-def empty_tables(num_nodes: int, widths: npt.NDArray[np.float64], ring: int, ticks: int) -> Tables:
-    """Nothing has happened yet."""
+def empty_tables(
+    num_nodes: int, widths: npt.NDArray[np.float64], ring: int, ticks: int, succession: float, edition: int
+) -> Tables:
+    """Nothing has happened yet. ``succession`` is the longer width by which a destination is followed by
+    another."""
     return Tables(
+        edition=edition,
         rates=1.0 / widths,
+        by_squares=edition > 1 and bool((widths[1:] == 4.0 * widths[:-1]).all()),
+        succession_rate=1.0 / succession,
         ticks=float(ticks),
         clock=np.zeros(3, dtype=np.int64),
         keys=np.full(1 << 10, NONE, dtype=np.int64),
         rows=np.zeros(1 << 10, dtype=np.int64),
         pairs=empty_records(0, pair_record(len(widths))),
         nodes=empty_records(num_nodes, node_record(len(widths), ring)),
+        departures=empty_records(num_nodes, departure_record()),
+        shelves=empty_records(0, shelf_record()),
+        free=nothing_free(),
+        most_new_shelves=2 * MOST_SHELVES * FOLLOWED if edition > 1 else 0,  # of each: 1, 2, 4 and 8
     )
 
 
-def with_room(tables: Tables, num_nodes: int, pairs: int) -> Tables:
-    """The same tables, longer where they have to be."""
+def nothing_free() -> Array:
+    free = np.full(MOST_SHELVES.bit_length() + 1, NONE, dtype=np.int64)
+    free[0] = 0
+    return free
+
+
+def with_nodes(tables: Tables, num_nodes: int) -> Tables:
+    """The same tables with room for nodes up to this many."""
+    had = len(tables.nodes)
+    return tables._replace(
+        nodes=_lengthened(tables.nodes, had, num_nodes),
+        departures=_lengthened(tables.departures, had, num_nodes),
+    )
+
+
+def with_room(tables: Tables) -> Tables:
+    """The same tables, half as long again where there was no room for another event."""
+    pairs = int(tables.clock[PAIRS])
     tables = tables._replace(
-        nodes=_lengthened(tables.nodes, num_nodes), pairs=_lengthened(tables.pairs, pairs)
+        pairs=_lengthened(tables.pairs, pairs, pairs + 1),
+        shelves=_lengthened(
+            tables.shelves, int(tables.free[0]), int(tables.free[0]) + tables.most_new_shelves
+        ),
     )
-    slots = len(tables.keys)
-    while 2 * pairs > slots:  # at most half full: probes stay short
-        slots *= 2
-    return tables if slots == len(tables.keys) else indexed(tables, slots)
+    return tables if 2 * (pairs + 1) <= len(tables.keys) else indexed(tables, 2 * len(tables.keys))
+
+
+@compiled
+def has_room(tables: Tables) -> bool:
+    """Whether there is room for another event, whatever it is; half of the hash table stays empty, so that
+    probes stay short."""
+    pairs, shelves = tables.clock[PAIRS], tables.free[0] + tables.most_new_shelves
+    return bool(
+        pairs < len(tables.pairs) and 2 * (pairs + 1) <= len(tables.keys) and shelves <= len(tables.shelves)
+    )
 
 
 def indexed(tables: Tables, slots: int) -> Tables:
@@ -124,11 +211,11 @@ def indexed(tables: Tables, slots: int) -> Tables:
     return tables._replace(keys=keys, rows=rows)
 
 
-def _lengthened(records: Array, needed: int) -> Array:
+def _lengthened(records: Array, used: int, needed: int) -> Array:
     if needed <= len(records):
         return records
     longer = empty_records(max(needed, len(records) * 3 // 2), records.dtype)
-    longer[: len(records)] = records
+    longer[:used] = records[:used]
     return longer
 
 
@@ -150,3 +237,9 @@ def row_of(keys: Array, rows: Array, src: int, dst: int) -> np.int64:
     key = pair_key(src, dst)
     slot = slot_of(keys, key)
     return rows[slot] if keys[slot] == key else np.int64(NONE)
+
+
+@compiled
+def faded(x: float) -> np.float32:
+    """e⁻ˣ, what is left after x widths."""
+    return np.float32(math.exp(np.float32(-x))) if x < FADED else np.float32(0.0)
