@@ -28,7 +28,7 @@ STEPS: dict[str, Any] = {"lr": 3e-3, "loss": "listwise", "negatives": 10, "batch
 TRAINED: dict[str, dict[str, Any]] = {
     "tgn": SMALL | STEPS,
     "keat-tgn": SMALL | STEPS,
-    "keat-rank": {"patience": 1, "tolerance": 0.01},
+    "keat-rank": {"edition": 1, "loss": "listwise", "patience": 1, "tolerance": 0.01},  # as that page has it
 }
 EVENTS, EPOCHS = 30_000, 8
 
