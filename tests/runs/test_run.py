@@ -186,7 +186,7 @@ def test_sides_stay_apart(tmp_path: Path) -> None:
 def test_options_go_where_they_belong(tmp_path: Path, random_stream: MakeStream) -> None:
     stream = random_stream(2, events=90)
     run = keat.train("keat-rank", stream, out=tmp_path / "run", hidden=16, epochs=1)
-    assert run.spec.config == RankConfig(hidden=16)
+    assert run.spec.config == RankConfig(hidden=16, edition=2)
     assert run.spec.fitting.loss == "stratified"  # as it is usually trained
     with pytest.raises(UnknownNameError, match="did you mean 'epochs'"):
         keat.train("keat-rank", stream, out=tmp_path / "other", epoch=1)
