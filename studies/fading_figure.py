@@ -52,7 +52,7 @@ def draw(lines: list[FadingLine], path: Path) -> None:
 
 
 def _gains(axes: Axes, lines: list[FadingLine], world: str) -> None:
-    """AUC minus the plain model's of the same seed: a dot a seed, a bar for their mean."""
+    """AUC minus the plain model's of the same seed: a dot for each seed, a bar for their mean."""
     auc = {
         (line.cell.neighbors, line.cell.encoder, line.cell.kernel, line.cell.seed): line.found.test["auc"]
         for line in lines
@@ -80,7 +80,7 @@ def _gains(axes: Axes, lines: list[FadingLine], world: str) -> None:
 
 
 def _half_lives(axes: Axes, lines: list[FadingLine]) -> None:
-    """Learned against planted, a dot a head; σ, where learning starts, as a dash."""
+    """Learned against planted, a dot for each head; σ, where learning starts, as a dash."""
     for line in lines:
         if line.found.half_lives is None or not line.found.half_life or line.cell.neighbors != 1:
             continue

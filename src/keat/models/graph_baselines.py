@@ -17,7 +17,7 @@ BLOCK = 1 << 18  # nodes
 
 
 class GraphBaseline(NodeModel):
-    """One score a node, made once of the whole graph and the labels of the training nodes."""
+    """One score for each node, made once of the whole graph and the labels of the training nodes."""
 
     def __init__(self, stream: EventStream, y: npt.NDArray[np.int64], train: npt.NDArray[np.int64]) -> None:
         self.scores = torch.from_numpy(self._score(stream, y, train))

@@ -119,7 +119,7 @@ def _shares(
     weight: npt.NDArray[np.float64],
     length: int,
 ) -> NodeLabels:
-    """Labels from one row an event: sums over equal (period, node, class), divided by those over (period,
+    """Labels from one row for each event: sums over equal (period, node, class), divided by those over (period,
     node)."""
     order = np.lexsort((cls, node, number))
     number, node, cls, weight = number[order], node[order], cls[order], weight[order]

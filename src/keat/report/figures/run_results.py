@@ -72,7 +72,7 @@ def draw_gains(
     figure, axes = panels(len(first))
     for number, (place, table) in enumerate(zip(axes, first, strict=True)):
         _gains(place, {way: tables[number] for way, tables in by_way.items()}, compared)
-        place.set_xlabel(f"difference in test {table['metric']}, a dot a seed")
+        place.set_xlabel(f"difference in test {table['metric']}, a dot for each seed")
         tidy(place, table["data"])
     save_picture(figure, path)
 

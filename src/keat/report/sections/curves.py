@@ -32,7 +32,7 @@ def curves_section(runs: Mapping[str, Sequence[EpochReport]], metric: str) -> Se
     key = legend([Curve([], colour, name, dash) for name, (colour, dash) in looks.items()])
     best = [f"{name}: epoch {kept[name]} of {len(epochs)}" for name, epochs in histories.items()]
     longest = max(len(epochs) for epochs in histories.values())
-    points = "A point an epoch." if longest <= MANY else "The point is the epoch that was kept."
+    points = "Each point is an epoch." if longest <= MANY else "The point is the epoch that was kept."
     return Section(
         "How training went",
         f"{points} What is kept is the best by validation {metric}: {'; '.join(best)}.",
