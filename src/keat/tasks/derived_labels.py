@@ -119,8 +119,8 @@ def _shares(
     weight: npt.NDArray[np.float64],
     length: int,
 ) -> NodeLabels:
-    """Labels from one row for each event: sums over equal (period, node, class), divided by those over (period,
-    node)."""
+    """Labels from one row for each event: sums over equal (period, node, class), divided by those
+    over (period, node)."""
     order = np.lexsort((cls, node, number))
     number, node, cls, weight = number[order], node[order], cls[order], weight[order]
     new_row = begins_run(number, node)

@@ -1,4 +1,4 @@
-"""Curves of training: a point an epoch while there are few; of many, round ticks and the kept epoch."""
+"""Curves of training: a point for each epoch while there are few; of many, round ticks and the kept epoch."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_few_epochs_are_points(epochs: int, points: int, ticks: list[str]) -> No
     assert section is not None
     assert section.body.count("<circle") == 2 * points  # loss and validation
     assert re.findall(r'middle">(\d+)<', section.body) == 2 * ticks
-    assert section.hint.startswith("A point an epoch.")
+    assert section.hint.startswith("Each point is an epoch.")
     assert section.hint.endswith(f"mine: epoch 2 of {epochs}.")
 
 
