@@ -124,7 +124,7 @@ def test_against_whoever_ranks_first(folder: Path) -> None:
     assert x.contrast is not None
     assert (x.contrast.other, x.contrast.rank) == (best, 1.0)
     assert x.contrast.difference < 0
-    assert x.why.startswith(f"{third} ranks 3rd of {x.candidates:,} for {src}, and {best} 1st.")
+    assert x.why.startswith(f"{third} ranks 3rd of {x.candidates:,} for {src}, and {best} ranks 1st.")
     assert x.why.split(". ")[1].startswith((f"What counts more for {best}: ", "Nothing that is known"))
     ahead = run.explain(src, second, against=third)
     assert isinstance(ahead, Scored)

@@ -14,7 +14,7 @@ def why_contrast(x: Scored, contrast: Contrast) -> str:
     assert x.rank is not None
     first = (
         f"{x.destination} ranks {_place(x.rank)} of {x.candidates:,} for {x.source}, and {contrast.other} "
-        f"{_place(contrast.rank)}."
+        f"ranks {_place(contrast.rank)}."
     )
     told = [group for group in contrast.groups if group.known != group.known_of_other]
     least = NOTABLE * max((abs(group.effect) for group in told), default=0.0)
