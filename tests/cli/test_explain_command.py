@@ -8,6 +8,7 @@ import pytest
 from command import assert_fails, keat
 
 from keat.models.rank import RankConfig
+from keat.runs.run import open_kept
 from trained_runs import EVENTS, payments, small, trained
 
 
@@ -108,6 +109,31 @@ def test_a_pair_term_for_a_person_to_read(tmp_path: Path) -> None:
     assert "keat-rank attends to no past event that could be older" in assert_fails(older)
 
 
+def test_one_candidate_against_another(tmp_path: Path) -> None:
+    run = trained(RankConfig(widths="3600,172800", hidden=16))
+    asked = ("explain", run, "--src", "3", "--out", tmp_path)
+    best, second = open_kept(run).rank(3, top=2)["destination"].to_pylist()
+    ran = keat(*asked, "--dst", str(second), "--against", "first")
+    assert ran.code == 0, ran
+    shown = " ".join(ran.out.split())
+    assert shown.startswith(f"{second} ranks 2nd of ")
+    assert f"{second} against {best}" in shown
+    assert "Rank without: that of" in shown
+    (told,) = keat(*asked, "--dst", str(second), "--against", str(best), "--json").json["explanations"]
+    assert told["contrast"]["other"] == best
+    assert told["contrast"]["difference"] == told["score"] - told["contrast"]["score"] < 0
+    assert f"<h2>{second} against {best}</h2>" in Path(told["page"]).read_text()
+
+
+def test_what_cannot_be_contrasted_is_one_sentence(tmp_path: Path) -> None:
+    run = trained(RankConfig(widths="3600,172800", hidden=16))
+    pair = ("--src", "3", "--dst", "130", "--out", tmp_path, "--against")
+    assert "130 cannot be contrasted with itself" in assert_fails(keat("explain", run, *pair, "130"))
+    assert "'nobody' is not" in assert_fails(keat("explain", run, *pair, "nobody"))
+    without = keat("explain", trained(small()), *pair, "131")
+    assert "has no pair term" in assert_fails(without)
+
+
 ONE_OF_THREE = "Give exactly one of --src with --dst, --event and --worst."
 
 
@@ -117,6 +143,7 @@ ONE_OF_THREE = "Give exactly one of --src with --dst, --event and --worst."
         ((), ONE_OF_THREE),
         (("--src", "3"), ONE_OF_THREE),
         (("--src", "3", "--dst", "4", "--event", "1"), ONE_OF_THREE),
+        (("--worst", "1", "--against", "4"), "--against is of a pair; give --src with --dst."),
         (("--worst", "1", "--split", "x"), "'x' is not a split to score; use val or test."),
     ],
 )

@@ -43,7 +43,11 @@ def test_the_worst_are_those_of_evaluate(model: str, tmp_path: Path) -> None:
 def test_mistakes_are_one_sentence(tmp_path: Path) -> None:
     run = labelled("tgn")
     older = keat("explain", run, file(), "--event", "850", "--older", "3d", "--out", tmp_path)
-    assert "--older and --replay are for runs that score links" in assert_fails(older)
+    assert "--against, --older and --replay are for runs that score links" in assert_fails(older)
+    against = keat(
+        "explain", run, "--src", "C-003", "--dst", "shop 3", "--against", "shop 4", "--out", tmp_path
+    )
+    assert "--against, --older and --replay are for runs that score links" in assert_fails(against)
     bare = keat("explain", run, "--src", "C-003", "--dst", "shop 3", "--out", tmp_path)
     assert "reads features of an event (amount, channel); give them, or explain an event of" in assert_fails(
         bare

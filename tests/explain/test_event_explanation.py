@@ -238,6 +238,8 @@ def test_features_are_given_by_name() -> None:
         run.explain("C-003", "shop 3")
     with pytest.raises(InputError, match="The event, column 'amount', data row 1: 'much' is not a number"):
         run.explain("C-003", "shop 3", features=LATER | {"amount": "much"})
+    with pytest.raises(InputError, match="labels events, which have no other candidates"):
+        run.explain("C-003", "shop 3", features=LATER, against="shop 4")
     x = run.explain("C-003", "shop 3", features=LATER | {"channel": "by post"})
     assert isinstance(x, EventExplanation)
     assert x.features[1].value == "another kind"

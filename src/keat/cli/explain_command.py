@@ -28,6 +28,12 @@ class Which:
 
     src: Annotated[str | None, typer.Option(help="Source of a pair.")] = None
     dst: Annotated[str | None, typer.Option(help="Destination of a pair.")] = None
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a pair: why that destination and not this one, or not the one that ranks first (first)."
+        ),
+    ] = None
     time: Annotated[
         str | None,
         typer.Option(
@@ -53,6 +59,8 @@ class Which:
         asked = sum((pair, self.event is not None, self.worst is not None))
         if asked != 1 or (self.src is None) != (self.dst is None):
             raise typer.BadParameter("Give exactly one of --src with --dst, --event and --worst.")
+        if self.against is not None and not pair:
+            raise typer.BadParameter("--against is of a pair; give --src with --dst.")
 
     def explained(
         self, asker: Asker | LabelAsker, when: int | None, *older: int
@@ -64,7 +72,8 @@ class Which:
             return [asker.event(self.event, *older)]
         assert self.src is not None
         assert self.dst is not None
-        return [asker.pair(self.src, self.dst, when, *older)]  # type: ignore[arg-type]
+        more = {} if self.against is None else {"against": self.against}
+        return [asker.pair(self.src, self.dst, when, *older, **more)]  # type: ignore[arg-type]
 
 
 @reads_events(without=("label",), column_options=True)
@@ -111,8 +120,10 @@ def explain_command(
     require_folder(folder)  # before the work, which comes before anything is written
     when = None if which.time is None else parsed(which.time, asker.names.unit)
     if isinstance(asker, LabelAsker):
-        if older is not None or replay:
-            raise InputError(f"{run} labels events; --older and --replay are for runs that score links.")
+        if older is not None or replay or which.against is not None:
+            raise InputError(
+                f"{run} labels events; --against, --older and --replay are for runs that score links."
+            )
         _write_and_show(which.explained(asker, when), [], folder, json=json)
         return
     found = which.explained(asker, when, _shift(asker, older))

@@ -7,6 +7,8 @@ import math
 from keat.cli.console import out, print_table
 from keat.events import humanize
 from keat.explain import EventExplanation, Explanation, Scored
+from keat.explain.contrast import Contrast
+from keat.explain.contrast_wording import difference_line, rank_written, what_an_effect_is
 from keat.explain.event_wording import counterfactual, part_row, what_is_usual
 from keat.explain.event_wording import facts_line as event_facts_line
 from keat.explain.event_wording import model_line as event_model_line
@@ -26,6 +28,8 @@ def show_explanation(x: Scored | EventExplanation) -> None:
         _show_event(x)
         return
     out.print(f"{model_line(x)}\n{facts_line(x)}")
+    if x.contrast is not None:
+        _show_contrast(x, x.contrast)
     if x.pair is not None:
         _show_pair(x)
     if isinstance(x, Explanation):
@@ -77,6 +81,24 @@ def _left_out(number: int, what: str) -> str:
     more = number - SHOWN
     plural = "s" if more > 1 else ""
     return f" {more} more {what}{plural} with smaller effects: see the page." if more > 0 else ""
+
+
+def _show_contrast(x: Scored, contrast: Contrast) -> None:
+    out.print(difference_line(x, contrast))
+    rows = [
+        [
+            one.group,
+            f"both: {one.known}"
+            if one.known == one.known_of_other
+            else f"{x.destination}: {one.known}\n{contrast.other}: {one.known_of_other}",
+            signed(one.effect),
+            rank_written(one.rank_without),
+        ]
+        for one in contrast.groups
+    ]
+    columns = ["evidence", "what is known", "effect", "rank without"]
+    title = f"{x.destination} against {contrast.other}"
+    print_table(title, columns, rows, what_an_effect_is(x, contrast), text_columns=2)
 
 
 def _show_pair(x: Scored) -> None:

@@ -13,14 +13,15 @@ from dataclasses import replace
 import numpy as np
 
 from keat.datasets.loading import Dataset
+from keat.errors import InputError
+from keat.explain.contrast import FIRST, Candidates, Contrast, contrasted
 from keat.explain.explanation import explain_pair
 from keat.explain.playback import HeldOut, Playback, split_of
 from keat.explain.scored import Names, Scored, explain_by_pair_term
 from keat.explain.subject import Subject
 from keat.models.contract import LearnedLinkModel, Queries
-from keat.models.explainable import attention_of
+from keat.models.explainable import ExplainsPairs, attention_of
 from keat.tasks.link import LinkRanking
-from keat.tasks.metrics import rank_of
 from keat.tasks.task_factory import make_task
 from keat.training.lessons import usual_refresh
 
@@ -37,12 +38,28 @@ class Asker(Playback[LearnedLinkModel]):
         super().__init__(subject, data)
         self._rankings: dict[str, LinkRanking] = {} if tested is None else {"test": tested}
 
-    def pair(self, source: str | int, destination: str | int, t: int | None, older: int) -> Scored:
-        """A pair at a time, by default right after the last event of the dataset, or that was seen."""
+    def pair(
+        self,
+        source: str | int,
+        destination: str | int,
+        t: int | None,
+        older: int,
+        against: str | int | None = None,
+    ) -> Scored:
+        """A pair at a time, by default right after the last event of the dataset, or that was seen.
+        ``against`` is another candidate to contrast it with, or "first" for the one that ranks first."""
         src, dst = self.index(source, "src"), self.index(destination, "dst")
+        named = [] if against is None else self._named(against)
+        if dst in named:
+            raise InputError(f"{destination} cannot be contrasted with itself; name another candidate.")
         t, position = self.before(t)
         names = replace(self.names, observed=position)
-        return self._explain(src, dst, t, older, self._rank_among_known(src, dst, t), names)
+        among = self._candidates(src, t, [dst, *named])
+        x = self._explain(src, dst, t, older, (among.rank(0), len(among.nodes)), names)
+        if against is None:
+            return x
+        place = 1 if named else _best_of_others(among, destination)
+        return replace(x, contrast=self._contrast(x, src, among, place))
 
     @property
     def refresh(self) -> int:
@@ -69,7 +86,8 @@ class Asker(Playback[LearnedLinkModel]):
             stream = data.stream
             src, dst, t = int(stream.src[row]), int(stream.dst[row]), int(stream.t[row])
             if task is None:
-                rank = self._rank_among_known(src, dst, t)
+                among = self._candidates(src, t, [dst])
+                rank = among.rank(0), len(among.nodes)
             else:
                 place = np.array([row - offset])
                 scores = self.model.score(task.candidates.queries(place))
@@ -92,13 +110,42 @@ class Asker(Playback[LearnedLinkModel]):
             return explain_pair(model, src, dst, t, older=older, names=names, rank=rank)
         return explain_by_pair_term(model, src, dst, t, score, names=names, rank=rank)
 
-    def _rank_among_known(self, src: int, dst: int, t: int) -> tuple[float, int]:
-        """The rank among all destinations so far and this one, and how many those are."""
-        others = self.model.destinations()
-        others = others[others != dst]
-        candidates = np.concatenate((np.array([dst], dtype=np.int32), others))
-        scores = self.model.score(Queries(np.array([src], dtype=np.int32), np.array([t]), candidates))
-        return float(rank_of(scores[:, 0], scores[:, 1:])[0]), len(candidates)
+    def _candidates(self, src: int, t: int, asked: list[int]) -> Candidates:
+        """Those asked about, and after them all other destinations so far."""
+        known = self.model.destinations()
+        nodes = np.concatenate((np.array(asked, np.int32), known[~np.isin(known, asked)]))
+        scores = self.model.score(Queries(np.array([src], np.int32), np.array([t]), nodes))
+        return Candidates(nodes, scores[0].detach().cpu())
+
+    def _named(self, against: str | int) -> list[int]:
+        """The candidate of that name; none where it is whoever ranks first."""
+        if not isinstance(self.model, ExplainsPairs):
+            raise InputError(
+                f"This {self.names.model} has no pair term, and candidates are contrasted by what that knows "
+                "of them; explain each by itself."
+            )
+        try:
+            return [self.index(against, "dst")]
+        except InputError:
+            if against != FIRST:
+                raise
+            return []
+
+    def _contrast(self, x: Scored, src: int, among: Candidates, place: int) -> Contrast:
+        """The first of the candidates, which is explained, beside the one at a place."""
+        node, score = int(among.nodes[place]), float(among.scores[place])
+        assert isinstance(self.model, ExplainsPairs)
+        assert x.pair is not None
+        pair, other = x.pair, self.model.explain_pair(src, node, x.t).named(self.names.label)
+        ranks = among.ranks_if(0, list(pair.effects.values()))
+        return Contrast(
+            other=self.names.label(node),
+            score=score,
+            rank=among.rank(place),
+            difference=x.score - score,
+            difference_of_pair_terms=pair.logit - other.logit,
+            groups=contrasted(pair, other, dict(zip(pair.effects, ranks, strict=True)), x.unit),
+        )
 
     def ranking(self, split: HeldOut) -> LinkRanking:
         """The task that ranks all events of a split of the dataset."""
@@ -107,3 +154,11 @@ class Asker(Playback[LearnedLinkModel]):
             assert isinstance(task, LinkRanking)
             self._rankings[split] = task
         return self._rankings[split]
+
+
+def _best_of_others(among: Candidates, destination: str | int) -> int:
+    """The place of the one that ranks first, which must be another than the one asked about."""
+    others = among.scores[1:]
+    if len(others) == 0 or others.max() < among.scores[0]:
+        raise InputError(f"{destination} ranks first itself; name the candidate to contrast it with.")
+    return 1 + int(others.argmax())

@@ -22,7 +22,7 @@ class Evidence:
 
 def evidence(pair: PairExplanation, unit: TimeUnit) -> list[Evidence]:
     """What counted, most first. Whether they met is always said; of the rest, what changed nothing is not."""
-    known = _known(pair, unit)
+    known = known_of(pair, unit)
     found = [
         Evidence(group, known[group], effect)
         for group, effect in pair.effects.items()
@@ -48,7 +48,8 @@ def by_width(pair: PairExplanation, unit: TimeUnit) -> list[AtWidth]:
     return [AtWidth(humanize(width, unit), *numbers) for width, *numbers in rows]
 
 
-def _known(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
+def known_of(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
+    """What each group of numbers says."""
     n = pair.numbers
 
     def last(name: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from keat.events.units import TimeUnit
+from keat.explain.contrast import Contrast
 from keat.explain.explained import Explained
 from keat.models.contract import LearnedLinkModel
 from keat.models.explainable import ExplainsPairs
@@ -51,6 +52,7 @@ class Scored(Explained):
     rank: float | None
     candidates: int | None
     pair: PairExplanation | None  # the pair term, where the model has one
+    contrast: Contrast | None = None  # with another candidate, where one was asked for
 
     @property
     def score_of_embeddings(self) -> float:
@@ -58,7 +60,11 @@ class Scored(Explained):
         return self.score - (0.0 if self.pair is None else self.pair.logit)
 
     def to_json(self) -> dict[str, Any]:
-        plain = Explained.to_json(self) | {"rank": self.rank, "candidates": self.candidates}
+        plain = Explained.to_json(self) | {
+            "rank": self.rank,
+            "candidates": self.candidates,
+            "contrast": None if self.contrast is None else asdict(self.contrast),
+        }
         if self.pair is None:
             return plain | {"pair": None}
         pair = asdict(self.pair) | {"remembers": self.pair.remembers(self.unit)}

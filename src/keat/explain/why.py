@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
+from keat.explain.contrast_wording import why_contrast
 from keat.explain.ends import End, Neighbor
 from keat.explain.event import EventExplanation
 from keat.explain.explained import Explained
@@ -27,6 +28,8 @@ def why(x: Explained) -> str:
     if isinstance(x, EventExplanation):
         return why_event(x)
     assert isinstance(x, Scored)
+    if x.contrast is not None:
+        return why_contrast(x, x.contrast)
     if x.pair is None:
         assert isinstance(x, Explanation)
         return f"{_with_fact(x)} {weighed(x)}"

@@ -179,13 +179,15 @@ class Run:
         *,
         at: Any = None,
         features: Mapping[str, Any] | None = None,
+        against: str | int | None = None,
     ) -> Explained:
         """Why a pair scores as it does now or ``at`` a later time: ``.why`` says it in a plain sentence, and
         in a notebook it shows itself as a page. Of a run that labels events, why an event does that has these
-        ``features``, by the names of their columns."""
+        ``features``, by the names of their columns. With ``against``, why this destination and not that one,
+        or not the one that ranks first (``"first"``): see ``.contrast``."""
         from keat.runs.run_subject import explain_pair
 
-        return explain_pair(self, source, destination, at, features)
+        return explain_pair(self, source, destination, at, features, against)
 
     def suspects(self, graph: str | Path | DGraphFin | None = None, *, top: int = 10) -> Answer:
         """The nodes that look most like frauds, with their probability, of a run of a whole graph. They are

@@ -42,18 +42,23 @@ def explain_pair(
     destination: str | int,
     at: Any = None,
     features: Mapping[str, Any] | None = None,
+    against: str | int | None = None,
 ) -> Explained:
     """Why a pair, or an event with these features, scores as it does, with everything that the run has
     seen."""
     asker = asker_of(run)
     t = run.moment(at)
     if isinstance(asker, LabelAsker):
+        if against is not None:
+            raise InputError(
+                f"{run.folder} labels events, which have no other candidates; leave against out."
+            )
         columns = asker.subject.columns
         said = None if features is None else _encoded_features(columns, features)
         return asker.pair(source, destination, t, said)
     if features is not None:
         raise InputError(f"{run.folder} scores pairs, which have no features; leave them out.")
-    return asker.pair(source, destination, t, three_days(run.unit))
+    return asker.pair(source, destination, t, three_days(run.unit), against)
 
 
 def asker_of(run: Run, data: Dataset | None = None) -> Asker | LabelAsker:

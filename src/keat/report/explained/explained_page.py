@@ -15,6 +15,7 @@ from keat.explain.link_wording import facts_line, model_line, story
 from keat.explain.phrases import ago, signed
 from keat.explain.scored import Scored
 from keat.report.explained.attention_charts import deletion, sweeps
+from keat.report.explained.contrast_table import contrast_section
 from keat.report.explained.event_page import event_page
 from keat.report.explained.explained_document import explained_document
 from keat.report.explained.pair_tables import pair_section
@@ -42,13 +43,14 @@ def page(x: Explained) -> str:
     if isinstance(x, EventExplanation):
         return event_page(x)
     assert isinstance(x, Scored)
+    attention = _attention(x) if isinstance(x, Explanation) else ""
     return explained_document(
         x,
         eyebrow=model_line(x),
         facts=facts_line(x),
         story=story(x),
         tiles=_tiles(x),
-        sections=pair_section(x) + (_attention(x) if isinstance(x, Explanation) else ""),
+        sections="".join((contrast_section(x), pair_section(x), attention)),
         notes=_notes(x),
         program=_program(x) if isinstance(x, Explanation) and x.has_past else "",
     )
