@@ -28,7 +28,10 @@ def file_damages(flipped: int) -> dict[str, Callable[[Path], object]]:
     """What can happen to a file, whatever is in it; the byte that is flipped is one that matters."""
 
     def cut(path: Path) -> None:
-        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2 - 3])  # not between two lines
+        whole = path.read_bytes()
+        middle = len(whole) // 2
+        between_lines = b"\n" in whole[middle - 1 : middle + 1]
+        path.write_bytes(whole[: middle - 3 if between_lines else middle])
 
     def flip(path: Path) -> None:
         bytes_of = bytearray(path.read_bytes())

@@ -6,7 +6,8 @@ from typing import Any
 
 from keat.explain import Scored
 from keat.explain.contrast import Contrast, ContrastedGroup
-from keat.explain.contrast_wording import difference_line, rank_written
+from keat.explain.contrast_wording import difference_line
+from keat.explain.phrases import rank_written
 
 MET = ContrastedGroup(
     "meetings of the pair", "never met", "met 12 times, last 3 h ago", effect=-2.0, rank_without=31.0

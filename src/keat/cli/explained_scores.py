@@ -8,13 +8,13 @@ from keat.cli.console import out, print_table
 from keat.events import humanize
 from keat.explain import EventExplanation, Explanation, Scored
 from keat.explain.contrast import Contrast
-from keat.explain.contrast_wording import difference_line, rank_written, what_an_effect_is
+from keat.explain.contrast_wording import difference_line, what_an_effect_is
 from keat.explain.event_wording import counterfactual, part_row, what_is_usual
 from keat.explain.event_wording import facts_line as event_facts_line
 from keat.explain.event_wording import model_line as event_model_line
 from keat.explain.link_wording import LOGIT_PARTS, facts_line, logit_parts, model_line, story
 from keat.explain.pair_wording import by_width, evidence
-from keat.explain.phrases import short_ago, signed
+from keat.explain.phrases import rank_written, short_ago, signed
 from keat.explain.replay import Replayed
 
 SHOWN = 12  # rows of a table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from keat.explain.contrast import Contrast, ContrastedGroup
-from keat.explain.phrases import ordinal, signed
+from keat.explain.phrases import ordinal, rank_written, signed
 from keat.explain.scored import Scored
 from keat.explain.why_event import NOTABLE
 
@@ -62,11 +62,6 @@ def what_an_effect_is(x: Scored, contrast: Contrast) -> str:
         f"much lower the difference would be with it as for strangers in both. Rank without: that of "
         f"{x.destination}, with that part as for strangers in it alone. Effects need not add up."
     )
-
-
-def rank_written(rank: float) -> str:
-    """A rank between two is the middle of those that are level."""
-    return f"{rank:,.1f}".removesuffix(".0")
 
 
 def _place(rank: float) -> str:

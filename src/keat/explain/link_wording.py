@@ -11,7 +11,7 @@ from keat.events import humanize
 from keat.explain.ends import End
 from keat.explain.explanation import Explanation
 from keat.explain.pair_wording import evidence
-from keat.explain.phrases import ago, signed, where_and_when
+from keat.explain.phrases import ago, rank_written, signed, where_and_when
 from keat.explain.scored import Scored
 
 LOGIT_PARTS = {
@@ -67,7 +67,7 @@ def model_line(x: Scored) -> str:
 def facts_line(x: Scored) -> str:
     parts = [where_and_when(x)]
     if x.rank is not None:
-        parts.append(f"rank {x.rank:g} of {x.candidates:,} candidates")
+        parts.append(f"rank {rank_written(x.rank)} of {x.candidates:,} candidates")
     return " · ".join(parts)
 
 

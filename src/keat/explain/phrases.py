@@ -120,3 +120,8 @@ def amount(value: float | str | list[float]) -> str:
     digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
     text = f"{value:,.{digits}f}"
     return (text.rstrip("0").rstrip(".") if "." in text else text).replace("-", "−")
+
+
+def rank_written(rank: float) -> str:
+    """A rank between two is the middle of those that are level."""
+    return f"{rank:,.1f}".removesuffix(".0")

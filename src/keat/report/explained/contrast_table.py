@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from keat.explain.contrast_wording import difference_line, rank_written, what_an_effect_is
+from keat.explain.contrast_wording import difference_line, what_an_effect_is
+from keat.explain.phrases import rank_written
 from keat.explain.scored import Scored
 from keat.report.explained.effect_table import EFFECT, Heading, effect_table
 
