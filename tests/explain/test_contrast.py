@@ -15,7 +15,7 @@ from keat.cooccurrence.pair_columns import groups_of, of_nothing
 from keat.errors import InputError
 from keat.explain import Scored
 from keat.explain.asker import Asker
-from keat.explain.contrast import Candidates
+from keat.explain.contrast import ScoredCandidates
 from keat.models.contract import Queries
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.tgat import TGATConfig
@@ -184,6 +184,6 @@ def test_what_cannot_be_contrasted_is_refused() -> None:
 
 
 def test_a_rank_between_level_ones_is_their_middle() -> None:
-    level = Candidates(np.arange(4, dtype=np.int32), torch.tensor([2.0, 3.0, 1.0, 1.0]))
+    level = ScoredCandidates(np.arange(4, dtype=np.int32), torch.tensor([2.0, 3.0, 1.0, 1.0]))
     assert [level.rank(place) for place in range(4)] == [2.0, 1.0, 3.5, 3.5]
     assert level.ranks_if(0, [0.0, 1.0, 5.0, -2.0]) == [2.0, 3.0, 4.0, 1.0]

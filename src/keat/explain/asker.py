@@ -14,7 +14,7 @@ import numpy as np
 
 from keat.datasets.loading import Dataset
 from keat.errors import InputError
-from keat.explain.contrast import FIRST, Candidates, Contrast, contrasted
+from keat.explain.contrast import FIRST, Contrast, ScoredCandidates, contrasted
 from keat.explain.explanation import explain_pair
 from keat.explain.playback import HeldOut, Playback, split_of
 from keat.explain.scored import Names, Scored, explain_by_pair_term
@@ -110,12 +110,12 @@ class Asker(Playback[LearnedLinkModel]):
             return explain_pair(model, src, dst, t, older=older, names=names, rank=rank)
         return explain_by_pair_term(model, src, dst, t, score, names=names, rank=rank)
 
-    def _candidates(self, src: int, t: int, asked: list[int]) -> Candidates:
+    def _candidates(self, src: int, t: int, asked: list[int]) -> ScoredCandidates:
         """Those asked about, and after them all other destinations so far."""
         known = self.model.destinations()
         nodes = np.concatenate((np.array(asked, np.int32), known[~np.isin(known, asked)]))
         scores = self.model.score(Queries(np.array([src], np.int32), np.array([t]), nodes))
-        return Candidates(nodes, scores[0].detach().cpu())
+        return ScoredCandidates(nodes, scores[0].detach().cpu())
 
     def _named(self, against: str | int) -> list[int]:
         """The candidate of that name; none where it is whoever ranks first."""
@@ -131,7 +131,7 @@ class Asker(Playback[LearnedLinkModel]):
                 raise
             return []
 
-    def _contrast(self, x: Scored, src: int, among: Candidates, place: int) -> Contrast:
+    def _contrast(self, x: Scored, src: int, among: ScoredCandidates, place: int) -> Contrast:
         """The first of the candidates, which is explained, beside the one at a place."""
         node, score = int(among.nodes[place]), float(among.scores[place])
         assert isinstance(self.model, ExplainsPairs)
@@ -156,7 +156,7 @@ class Asker(Playback[LearnedLinkModel]):
         return self._rankings[split]
 
 
-def _best_of_others(among: Candidates, destination: str | int) -> int:
+def _best_of_others(among: ScoredCandidates, destination: str | int) -> int:
     """The place of the one that ranks first, which must be another than the one asked about."""
     others = among.scores[1:]
     if len(others) == 0 or others.max() < among.scores[0]:

@@ -22,7 +22,7 @@ FIRST = "first"  # says "the one that ranks first", unless a node is called so
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Candidates:
+class ScoredCandidates:
     """All candidates of one question, with their scores."""
 
     nodes: npt.NDArray[np.int32]  # (C,)
