@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from keat.events import EventStream
+from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import LinkModel
-from keat.models.registry import ARCHITECTURES, LINK_MODELS, build_model, create_link_model
+from keat.models.registry import LINK_MODELS, build_model, create_link_model
 from keat.models.with_pair_term import WithPairTerm
 
 PAIR_TERM = " and a pair term"

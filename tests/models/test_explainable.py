@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from keat.datasets.payments import simulate_payments
+from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import EmbedsNodes, KeepsEvents, ReadsByTime
 from keat.models.explainable import ExplainsPairs, attends_by_kernel, attention_of
-from keat.models.registry import ARCHITECTURES, build_model
+from keat.models.registry import build_model
 
 CAN: dict[str, tuple[bool, bool, bool, bool, bool]] = {
     # attention, pairs, embeddings, events, by time

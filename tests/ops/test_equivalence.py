@@ -14,8 +14,9 @@ from examples import OPERATIONS, Sizes, normal
 from torch import Tensor
 
 from keat.events import EventStream
+from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import Queries
-from keat.models.registry import ARCHITECTURES, build_model
+from keat.models.registry import build_model
 from keat.ops import compiling, messages, mlp, team
 
 SIZES = {

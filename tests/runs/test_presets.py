@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from keat.errors import InputError, KeatError
-from keat.models.registry import ARCHITECTURES, TRAINED
+from keat.models.architectures import ARCHITECTURES
+from keat.models.registry import TRAINED
 from keat.runs.presets import PRESETS, usual_fit
 from keat.training.fit import FitConfig
 

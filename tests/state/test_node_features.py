@@ -9,7 +9,7 @@ import pytest
 
 from conftest import MakeStream
 from keat.errors import InputError, Notice
-from keat.models.registry import ARCHITECTURES
+from keat.models.architectures import ARCHITECTURES
 from keat.models.settings import with_node_features
 from keat.runs.spec import configuration
 

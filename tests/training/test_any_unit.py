@@ -21,9 +21,10 @@ from keat.datasets.loading import Dataset
 from keat.errors import UnknownNameError
 from keat.events import EventStream, TimeUnit
 from keat.events.units import UNITS, clock_of
+from keat.models.architectures import ARCHITECTURES
 from keat.models.dygformer import DyGFormerConfig
 from keat.models.graphmixer import GraphMixerConfig
-from keat.models.registry import ARCHITECTURES, create_label_model
+from keat.models.registry import create_label_model
 from keat.models.tgn import TGNConfig
 from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_file import read_run_file

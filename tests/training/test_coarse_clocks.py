@@ -13,9 +13,10 @@ import torch
 from conftest import MakeStream
 from every_model import EVERY_MODEL, create
 from keat.datasets.loading import Dataset
+from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import LinkModel, Queries
 from keat.models.dygformer import DyGFormerConfig
-from keat.models.registry import ARCHITECTURES, build_model
+from keat.models.registry import build_model
 from keat.models.tgn import TGN, TGNConfig
 from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_model import train_run

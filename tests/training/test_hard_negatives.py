@@ -13,9 +13,10 @@ from conftest import MakeStream
 from every_model import PAIR_TERM, WITH_PAIR_TERM
 from keat.datasets.loading import Dataset
 from keat.events import EventStream
+from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.dygformer import DyGFormerConfig
-from keat.models.registry import ARCHITECTURES, build_model
+from keat.models.registry import build_model
 from keat.training.fit import FitConfig, train_epoch
 from keat.training.hard_negatives import ANYONE, HARD, OWN, REACHED_BY, HardNegatives
 from keat.training.lessons import LinkLessons

@@ -257,7 +257,8 @@ def test_both_kinds_of_label_weigh_the_same(payments: Dataset) -> None:
 
 
 def test_a_model_of_pairs_has_no_node_tasks(data: Dataset) -> None:
-    from keat.models.registry import ARCHITECTURES, NODE_MODELS
+    from keat.models.architectures import ARCHITECTURES
+    from keat.models.registry import NODE_MODELS
 
     assert {"tgn", "keat-tgn", "graphmixer", "persistent-forecast"} <= set(NODE_MODELS)
     pairs = [name for name in ARCHITECTURES if name not in NODE_MODELS]

@@ -133,7 +133,8 @@ class Trainable:
 @cache
 def trainable() -> dict[str, Trainable]:
     """What can be chosen of each model, by its name. Asking brings torch."""
-    from keat.models.registry import TRAINED, Architecture, embeds_nodes
+    from keat.models.architectures import Architecture
+    from keat.models.registry import TRAINED, embeds_nodes
     from keat.runs.presets import usual_fit
 
     found = {}

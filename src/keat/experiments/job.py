@@ -10,7 +10,8 @@ from typing import Any
 import keat
 from keat.experiments.line import Settings
 from keat.experiments.sources import how_read
-from keat.models.registry import ARCHITECTURES, TRAINED
+from keat.models.architectures import ARCHITECTURES
+from keat.models.registry import TRAINED
 from keat.runs.presets import WHOLE_GRAPH
 from keat.runs.run_model import Data, facts_of
 from keat.runs.spec import RunSpec, SourceSpec, configuration

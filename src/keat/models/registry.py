@@ -17,14 +17,13 @@ from keat.cooccurrence.pair_columns import EDITIONS
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
+from keat.models.architectures import ARCHITECTURES, Architecture, StreamConfig
 from keat.models.contract import EmbedsNodes, LearnedLinkModel, LearnedModel, LinkModel, NodeModel
 from keat.models.counts import CountsAndRecencies
-from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.explainable import ExplainsPairs
 from keat.models.forecasts import MovingAverage, PersistentForecast
 from keat.models.gearsage import GEARSAGE_CONFIGS, GEARSage, GEARSageConfig, build_graph
 from keat.models.graph_baselines import Degree, GraphBaseline, LogisticOfFeatures
-from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.heuristics import (
     EdgeBank,
     EdgeBankWindow,
@@ -35,8 +34,6 @@ from keat.models.heuristics import (
 from keat.models.node_head import NodeHead
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.settings import PAIR_TERMS
-from keat.models.tgat import TGAT, TGATConfig
-from keat.models.tgn import TGN, TGNConfig
 from keat.models.with_pair_term import WithPairTerm
 
 M = TypeVar("M")
@@ -65,17 +62,7 @@ def _forecast(kind: type[PersistentForecast]) -> Callable[[EventStream], NodeMod
     return build
 
 
-StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig
 ModelConfig = StreamConfig | GEARSageConfig
-
-
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    """A model of streams that is trained: its class, its default configuration, and what to say of it."""
-
-    kind: type[LearnedLinkModel]
-    config: StreamConfig
-    about: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,29 +72,6 @@ class GraphArchitecture:
     kind: type[GEARSage]
     config: GEARSageConfig
     about: str
-
-
-ARCHITECTURES: dict[str, Architecture] = {
-    "tgn": Architecture(TGN, TGNConfig(), "node memory and attention over recent events"),
-    "keat-tgn": Architecture(TGN, TGNConfig(kernel="laplacian"), "TGN whose edge evidence fades with age"),
-    "dygformer": Architecture(
-        DyGFormer, DyGFormerConfig(), "a Transformer over the past events of both ends of a pair"
-    ),
-    "keat-dygformer": Architecture(
-        DyGFormer, DyGFormerConfig(kernel="laplacian"), "DyGFormer whose edge evidence fades with age"
-    ),
-    "tgat": Architecture(TGAT, TGATConfig(), "attention over past events and over theirs"),
-    "keat-tgat": Architecture(
-        TGAT, TGATConfig(kernel="laplacian"), "TGAT whose edge evidence fades with age"
-    ),
-    "graphmixer": Architecture(GraphMixer, GraphMixerConfig(), "an MLP-Mixer over a node's last events"),
-    "keat-graphmixer": Architecture(
-        GraphMixer, GraphMixerConfig(kernel="laplacian"), "GraphMixer whose evidence fades with age"
-    ),
-    "keat-rank": Architecture(
-        KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
-    ),
-}
 
 
 GRAPH_ARCHITECTURES: dict[str, GraphArchitecture] = {
