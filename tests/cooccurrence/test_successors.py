@@ -30,7 +30,7 @@ def asked(past: KernelCooccurrence, here: int, there: int) -> float:
 
 def test_all_successors_are_there_while_shelves_have_room() -> None:
     past = moves([(0, there) for there in range(1, 30)], 100)
-    number = int(past.tables.departures[0]["number_of_shelves"])
+    number = int(past.tables.nodes[0]["number_of_shelves"])
     assert 4 <= number <= MOST_SHELVES
     held = past.state()["shelves.node"]
     assert sorted(held[held >= 0].tolist()) == list(range(1, 30))
@@ -40,7 +40,7 @@ def test_all_successors_are_there_while_shelves_have_room() -> None:
 def test_what_others_have_outgrown_is_used_again() -> None:
     """Each of many destinations goes from one shelf to eight; the smaller blocks do not add up."""
     past = moves([(here, 100 + there) for here in range(20) for there in range(60)], 200)
-    assert (past.tables.departures["number_of_shelves"][:20] == MOST_SHELVES).all()
+    assert (past.tables.nodes["number_of_shelves"][:20] == MOST_SHELVES).all()
     assert past.tables.free[0] < 20 * MOST_SHELVES + 2 * MOST_SHELVES
     state = past.state()
     assert len(state["shelves.node"]) == 20 * MOST_SHELVES
@@ -77,7 +77,7 @@ def test_a_successor_on_another_shelf_is_refused() -> None:
     nodes[0, 0] = wrong
     with pytest.raises(InputError, match="on another one's shelf"):
         KernelCooccurrence(100, 20.0, [20.0]).load_state(state | {"shelves.node": nodes})
-    fewer = state["departures.number_of_shelves"].clone()
+    fewer = state["nodes.number_of_shelves"].clone()
     fewer[0] = 3
     with pytest.raises(InputError, match="holds no power of 2"):
-        KernelCooccurrence(100, 20.0, [20.0]).load_state(state | {"departures.number_of_shelves": fewer})
+        KernelCooccurrence(100, 20.0, [20.0]).load_state(state | {"nodes.number_of_shelves": fewer})

@@ -14,7 +14,7 @@ import math
 
 from keat.cooccurrence.marks import THREE, TWO, touch
 from keat.cooccurrence.pair_records import IN, NONE, OUT, Array, Tables
-from keat.ops import compiled
+from keat.ops import compiled_into
 
 
 def most_reached(fanout: int) -> int:
@@ -22,7 +22,7 @@ def most_reached(fanout: int) -> int:
     return 4 * fanout**2 + fanout**3
 
 
-@compiled
+@compiled_into
 def walk(
     tables: Tables, u: int, now: int, rate: float, fanout: int, marks: Array, trail: Array, length: int
 ) -> int:
@@ -56,7 +56,7 @@ def walk(
     return length
 
 
-@compiled
+@compiled_into
 def _reach(marks: Array, trail: Array, length: int, node: int, hops: int, weight: float) -> int:
     marks[node, hops] += weight
     marks[node, hops + 1] += 1

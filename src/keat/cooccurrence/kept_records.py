@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from keat.cooccurrence.pair_index import EMPTY
 from keat.cooccurrence.pair_records import (
     EVENTS,
     IN,
@@ -48,7 +49,7 @@ _RANGES: dict[str, tuple[int, int | str | None]] = {
     "pairs.unanswered": (0, None),
     "nodes.run": (0, None),
     "nodes.runs": (0, None),
-    "departures.number_of_shelves": (0, MOST_SHELVES + 1),
+    "nodes.number_of_shelves": (0, MOST_SHELVES + 1),
     "shelves.node": (NONE, "nodes"),
 }
 # Fractions that are never below zero.
@@ -77,15 +78,13 @@ def restored(state: Mapping[str, Tensor], tables: Tables) -> Tables:
             records[name][field] = state[f"{name}.{field}"].cpu().numpy()
     pairs, free = records["pairs"], nothing_free()
     if tables.edition > 1:
-        left, shelves = records["departures"], records["shelves"]
-        left["shelf"] = np.cumsum(left["number_of_shelves"]) - left["number_of_shelves"]
+        nodes, shelves = records["nodes"], records["shelves"]
+        nodes["shelf"] = _first_shelves(nodes["number_of_shelves"])
         free[0] = len(shelves)
-        check_that(in_place(left, shelves), "'shelves.node' holds a node on another one's shelf")
-    else:
-        records["departures"] = empty_records(len(records["nodes"]), tables.departures.dtype)
+        check_that(in_place(nodes, shelves), "'shelves.node' holds a node on another one's shelf")
     tables = tables._replace(clock=state["clock"].cpu().numpy().copy(), free=free, **records)
     tables = indexed(tables, 1 << max(10, (2 * len(pairs)).bit_length()))
-    found = int((tables.keys != NONE).sum())
+    found = int((tables.places != EMPTY).sum())
     check_that(found == len(pairs), "'pairs.key' has the same pair twice")
     return tables
 
@@ -95,11 +94,14 @@ def _records(tables: Tables) -> dict[str, Array]:
     records = {"pairs": tables.pairs[: tables.clock[PAIRS]], "nodes": tables.nodes}
     if tables.edition == 1:
         return records
-    left = tables.departures
-    number = left["number_of_shelves"]
-    begin = np.cumsum(number) - number
-    places = np.arange(number.sum()) + np.repeat(left["shelf"] - begin, number)
-    return records | {"departures": left, "shelves": tables.shelves[places]}
+    number = tables.nodes["number_of_shelves"]
+    places = np.arange(number.sum()) + np.repeat(tables.nodes["shelf"] - _first_shelves(number), number)
+    return records | {"shelves": tables.shelves[places]}
+
+
+def _first_shelves(number: Array) -> Array:
+    """Where the shelves of each node begin when they are kept one node after the other."""
+    return np.cumsum(number) - number
 
 
 def _fields(tables: Tables, name: str) -> list[str]:
@@ -137,10 +139,10 @@ def _check(state: Mapping[str, Tensor], tables: Tables) -> None:
 
 
 def _check_second_edition(state: Mapping[str, Tensor], shelves: int) -> None:
-    number = state["departures.number_of_shelves"]
-    check_that((number & (number - 1)) == 0, "'departures.number_of_shelves' holds no power of 2")
+    number = state["nodes.number_of_shelves"]
+    check_that((number & (number - 1)) == 0, "'nodes.number_of_shelves' holds no power of 2")
     held = int(number.sum())
-    check_that(held == shelves, f"'departures.number_of_shelves' tells of {held}, and there are {shelves}")
+    check_that(held == shelves, f"'nodes.number_of_shelves' tells of {held}, and there are {shelves}")
 
 
 def _expected(tables: Tables) -> dict[str, Expected]:
@@ -151,6 +153,5 @@ def _expected(tables: Tables) -> dict[str, Expected]:
             values = records[field]
             dtype = torch.from_numpy(values[:0].copy()).dtype
             lowest, below = _RANGES.get(f"{name}.{field}", (None, None))
-            length = "nodes" if name == "departures" else name
-            expected[f"{name}.{field}"] = Expected(dtype, (length, *values.shape[1:]), lowest, below)
+            expected[f"{name}.{field}"] = Expected(dtype, (name, *values.shape[1:]), lowest, below)
     return expected

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from keat.cooccurrence.pair_records import NONE, OUT, TINY, Array, Tables, faded, row_of
-from keat.ops import compiled
+from keat.cooccurrence.pair_index import row_of
+from keat.cooccurrence.pair_records import NONE, OUT, TINY, Array, Tables, faded
+from keat.ops import compiled_into
 
 # Columns: paths of two and three hops, …
 TWO, TWO_PATHS, THREE, THREE_PATHS = 0, 1, 2, 3
@@ -21,7 +22,7 @@ SEEN = 16
 COLUMNS = 17
 
 
-@compiled
+@compiled_into
 def touch(marks: Array, trail: Array, length: int, node: int) -> int:
     """Put a node on the trail, if it is not there; returns how long the trail is."""
     if marks[node, SEEN] == 0:
@@ -31,13 +32,13 @@ def touch(marks: Array, trail: Array, length: int, node: int) -> int:
     return length
 
 
-@compiled
+@compiled_into
 def wipe(marks: Array, trail: Array, length: int) -> None:
     for k in range(length):
         marks[trail[k]] = 0
 
 
-@compiled
+@compiled_into
 def mark_ranks(tables: Tables, u: int, role: int, marks: Array, trail: Array, length: int) -> int:
     """How long ago, in partners, each of the last was met; returns how long the trail is."""
     ring = tables.nodes[u].ring
@@ -49,13 +50,13 @@ def mark_ranks(tables: Tables, u: int, role: int, marks: Array, trail: Array, le
     return length
 
 
-@compiled
+@compiled_into
 def mark_favourites(tables: Tables, u: int, now: int, kernel: int, weights: Array, marks: Array) -> None:
     """Compare the kernel sums, at one width, of the source's latest destinations. They are on the trail."""
     ring = tables.nodes[u].ring[OUT]
     number, total = 0, np.float32(0.0)
     while number < len(ring) and ring[number] != NONE:
-        pair = tables.pairs[row_of(tables.keys, tables.rows, u, ring[number])]
+        pair = tables.pairs[row_of(tables.places, tables.pairs, u, ring[number])]
         age = (now - pair.last) / tables.ticks
         weights[number] = pair.sums[kernel] * faded(age * tables.rates[kernel])
         total += weights[number]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from keat.cooccurrence.pair_index import pair_key, put, row_at, row_of, slot_of
 from keat.cooccurrence.pair_records import (
     EVENTS,
     FIRSTS,
@@ -21,13 +22,10 @@ from keat.cooccurrence.pair_records import (
     Record,
     Tables,
     has_room,
-    pair_key,
-    row_of,
 )
-from keat.cooccurrence.running import STEP, add_gap, step_of
+from keat.cooccurrence.running import STEP, add_gap, share_left, step_of
 from keat.cooccurrence.successors import follow_on
-from keat.ops import compiled
-from keat.state import slot_of
+from keat.ops import compiled, compiled_into
 
 NOTHING = 1e-10  # what is left of a sum, beside an event that has just happened
 
@@ -43,15 +41,17 @@ def observe(tables: Tables, src: Array, dst: Array, t: Array, first: int, last: 
     return last
 
 
-@compiled
+@compiled_into
 def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
     key = pair_key(u, v)
-    slot = slot_of(tables.keys, key)
-    new = tables.keys[slot] == NONE
+    slot = slot_of(tables.places, tables.pairs, key)
+    row = row_at(tables.places, slot)
+    new = row == NONE
     if new:
-        tables.keys[slot], tables.rows[slot] = key, tables.clock[PAIRS]
+        row = tables.clock[PAIRS]
+        put(tables.places, slot, key, row)
+        tables.pairs[row].key = key
         tables.clock[PAIRS] += 1
-    row = tables.rows[slot]
     pair, source, destination = tables.pairs[row], tables.nodes[u], tables.nodes[v]
 
     before = source.partner[OUT]  # where u was
@@ -69,9 +69,7 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
 
     if tables.edition > 1:
         _second_edition(tables, pair, u, v, now, new)
-    if new:
-        pair.key = key
-    else:
+    if not new:
         pair.gap = now - pair.last
     _add(pair.sums, tables, (now - pair.last) / tables.ticks)
     pair.last = now
@@ -84,7 +82,7 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
     tables.clock[NOW] = now
 
 
-@compiled
+@compiled_into
 def _second_edition(tables: Tables, pair: Record, u: int, v: int, now: int, new: bool) -> None:
     """Replies, gaps, runs and successors. Of all else the tables still tell what was before the event."""
     source, destination = tables.nodes[u], tables.nodes[v]
@@ -93,7 +91,7 @@ def _second_edition(tables: Tables, pair: Record, u: int, v: int, now: int, new:
             pair.first_unanswered = now
         pair.unanswered += 1
         if destination.count[OUT] > 0 and source.count[IN] > 0:
-            back = row_of(tables.keys, tables.rows, v, u)
+            back = row_of(tables.places, tables.pairs, v, u)
             if back != NONE:
                 tables.pairs[back].unanswered = 0
     if not new:
@@ -114,7 +112,7 @@ def _second_edition(tables: Tables, pair: Record, u: int, v: int, now: int, new:
     follow_on(tables, source, v, now)
 
 
-@compiled
+@compiled_into
 def _take_part(
     node: Record, role: int, other: int, now: int, new: bool, pair: Record, tables: Tables
 ) -> None:
@@ -126,12 +124,11 @@ def _take_part(
     _to_front(node.ring[role], node.ring_time[role], other, now)
     passed = node.count[role] - pair.number[role]
     for k in range(len(SPANS)):
-        faded = pair.weights[role, k] * (1.0 - 1.0 / SPANS[k]) ** passed
-        pair.weights[role, k] = faded + 1.0 / SPANS[k]
+        pair.weights[role, k] = pair.weights[role, k] * share_left(k, passed) + 1.0 / SPANS[k]
     pair.number[role] = node.count[role]
 
 
-@compiled
+@compiled_into
 def _add(sums: Array, tables: Tables, gap: float) -> None:
     """Fade what there is and add one. (Before the first event there is nothing to fade.)"""
     rates = tables.rates
@@ -145,12 +142,12 @@ def _add(sums: Array, tables: Tables, gap: float) -> None:
             sums[m] = sums[m] * math.exp(-gap * rates[m]) + 1.0
 
 
-@compiled
+@compiled_into
 def _move(habits: Array, place: int, happened: bool, events: int) -> None:
     habits[place] += max(STEP, 1.0 / (events + 2.0)) * (happened - habits[place])
 
 
-@compiled
+@compiled_into
 def _to_front(ring: Array, times: Array, node: int, now: int) -> None:
     place = 0
     while place < len(ring) - 1 and ring[place] != node and ring[place] != NONE:

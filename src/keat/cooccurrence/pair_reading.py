@@ -12,6 +12,7 @@ from keat.cooccurrence import marks as mark
 from keat.cooccurrence.hops import walk
 from keat.cooccurrence.observing import observe
 from keat.cooccurrence.pair_columns import NEVER
+from keat.cooccurrence.pair_index import row_of
 from keat.cooccurrence.pair_records import (
     EVENTS,
     FIRSTS,
@@ -28,11 +29,10 @@ from keat.cooccurrence.pair_records import (
     Record,
     Tables,
     faded,
-    row_of,
 )
-from keat.cooccurrence.running import VARIANCE, lateness, usual_gap
+from keat.cooccurrence.running import VARIANCE, lateness, share_left, usual_gap
 from keat.cooccurrence.successors import TO_LONG, go_on
-from keat.ops import compiled
+from keat.ops import compiled, compiled_into
 
 
 class Events(NamedTuple):
@@ -104,7 +104,7 @@ def read_in_turn(
     return event, len(questions.src)
 
 
-@compiled
+@compiled_into
 def _mark(tables: Tables, u: int, now: int, scratch: Scratch, scales: Scales) -> int:
     """All that is found once for all candidates; returns how many nodes have marks."""
     marks, trail = scratch.marks, scratch.trail
@@ -117,7 +117,7 @@ def _mark(tables: Tables, u: int, now: int, scratch: Scratch, scales: Scales) ->
     return length
 
 
-@compiled
+@compiled_into
 def _read_source(tables: Tables, u: int, now: int, out: Array, scales: Scales) -> None:
     rates, kernels, source = tables.rates, len(tables.rates), tables.nodes[u]
     o = 2 * kernels
@@ -143,7 +143,7 @@ def _read_source(tables: Tables, u: int, now: int, out: Array, scales: Scales) -
             out[o + at.SOURCE_RUN_TO_USUAL] = scales.per_ratio * source.run / source.usual_run
 
 
-@compiled
+@compiled_into
 def _read_pairs(
     tables: Tables,
     u: int,
@@ -189,7 +189,7 @@ def _read_pairs(
             out[j, o + at.SOURCES] = candidate.distinct[IN]
             out[j, o + at.LAST_REACHED_BY] = 1.0 if candidate.partner[IN] == u else 0.0
             # Most candidates have never met the source: no record, and nothing more to read.
-            row = row_of(tables.keys, tables.rows, u, v) if source.count[OUT] > 0 else NONE
+            row = row_of(tables.places, pairs, u, v) if source.count[OUT] > 0 else NONE
             if row != NONE:
                 pair = pairs[row]
                 age, gap = (now - pair.last) / tables.ticks, pair.gap / tables.ticks
@@ -210,8 +210,7 @@ def _read_pairs(
                     passed = (source if role == OUT else candidate).count[role] - pair.number[role]
                     out[j, o + at.SINCE_MEETING[role]] = passed
                     for k in range(len(SPANS)):
-                        weight = pair.weights[role, k] * (1.0 - 1.0 / SPANS[k]) ** passed
-                        out[j, o + at.WEIGHTS[role][k]] = weight
+                        out[j, o + at.WEIGHTS[role][k]] = pair.weights[role, k] * share_left(k, passed)
                 meetings = pair.count
                 if tables.edition > 1:
                     _read_renewal(pair, age, source.count[OUT] - pair.number[OUT], out[j, o:], scales)
@@ -220,7 +219,7 @@ def _read_pairs(
             for m in range(kernels):
                 out[j, 3 * kernels + m] = candidate.sums[OUT, m] * faded(age * rates[m])
             out[j, o + at.CANDIDATE_AGE_OUT] = age * scales.per_time
-            row = row_of(tables.keys, tables.rows, v, u) if source.count[IN] > 0 else NONE
+            row = row_of(tables.places, pairs, v, u) if source.count[IN] > 0 else NONE
             if row != NONE:
                 pair = pairs[row]
                 age = (now - pair.last) / tables.ticks
@@ -252,11 +251,11 @@ def _read_pairs(
             for k in range(mark.SHORT, mark.FADED + 1):
                 out[j, o + at.GONE_ON + k - mark.SHORT] = scales.per_path * marks[v, k]
             out[j, o + at.GONE_ON + mark.COSINE - mark.SHORT] /= math.sqrt(
-                tables.departures[v].gone_on[TO_LONG] + 1.0
+                tables.nodes[v].gone_on[TO_LONG] + 1.0
             )
 
 
-@compiled
+@compiled_into
 def _read_renewal(pair: Record, age: float, passed: int, out: Array, scales: Scales) -> None:
     """By its usual gaps, in time and in events of the source; what a pair that met once has none of is as
     it was put down for strangers."""

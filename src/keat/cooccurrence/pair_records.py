@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keat.ops import compiled
-from keat.state import slot_of
+from keat.cooccurrence.pair_index import empty_index, index_of
+from keat.ops import compiled_into
 
 Array = npt.NDArray[Any]
 Record = Any  # an element of a record array, as compiled loops see it
@@ -44,11 +44,9 @@ class Tables(NamedTuple):
     succession_rate: float  # 1 over the longer width by which destinations follow each other
     ticks: float  # of time that make one unit of σ
     clock: Array  # (3,) int64: pairs and events so far, time of the last event
-    keys: Array  # (slots,) int64: src·2³² + dst, or -1; a hash table
-    rows: Array  # (slots,) int64: the pair's place in `pairs`
+    places: Array  # (slots,) int64: where each pair is in `pairs`, see `pair_index`
     pairs: Array  # records, in order of the first meeting
     nodes: Array  # records
-    departures: Array  # records of nodes, apart because an event needs those of several destinations
     shelves: Array  # records: where sources went on to from a destination
     free: Array  # int64: shelves used so far, then the first free block of 1, 2, 4 … of them, or -1
     most_new_shelves: int  # that one event can need
@@ -56,7 +54,7 @@ class Tables(NamedTuple):
 
 SECOND_EDITION = {  # fields that runs of the first edition neither have nor keep
     "pairs": ("first_unanswered", "unanswered", "log_gaps", "between"),
-    "nodes": ("run", "runs", "usual_run", "log_gaps"),
+    "nodes": ("run", "runs", "usual_run", "log_gaps", "gone_on", "shelf", "number_of_shelves"),
 }
 
 
@@ -81,7 +79,7 @@ def pair_record(kernels: int) -> np.dtype[np.void]:
 
 
 def node_record(kernels: int, ring: int) -> np.dtype[np.void]:
-    """An axis of 2 is the role."""
+    """An axis of 2 is the role. What most events look at comes first."""
     return np.dtype(
         [
             ("count", np.int32, (2,)),  # events
@@ -89,28 +87,21 @@ def node_record(kernels: int, ring: int) -> np.dtype[np.void]:
             ("partner", np.int32, (2,)),  # of the last event, or -1
             ("last", np.int64, (2,)),  # time of the last event
             ("number", np.int64),  # of its last event as a destination, in the whole stream
-            ("sums", np.float32, (2, kernels)),  # as of `last`
+            ("last_pair", np.int64),  # place of the pair of its last event as a source, or -1
             ("habits", np.float32, (5,)),  # running shares, see above
             ("successor", np.int32),  # where the last source to leave this destination went, or -1
-            ("last_pair", np.int64),  # place of the pair of its last event as a source, or -1
-            ("ring", np.int32, (2, ring)),  # the last distinct partners, latest first, then -1
-            ("ring_time", np.int64, (2, ring)),
+            ("gone_on", np.float32, (4,)),  # weights of all successions from here, and of those to here
+            ("shelf", np.int32),  # the first of its shelves
+            ("number_of_shelves", np.int32),
             ("run", np.int32),  # events in a row to the last destination
             ("runs", np.int32),  # that are over
             ("usual_run", np.float32),  # their running mean
             ("log_gaps", np.float32, (2,)),  # running mean and variance of log(1 + gap), as a source
+            ("sums", np.float32, (2, kernels)),  # as of `last`
+            ("ring", np.int32, (2, ring)),  # the last distinct partners, latest first, then -1
+            ("ring_time", np.int64, (2, ring)),
         ],
         align=True,
-    )
-
-
-def departure_record() -> np.dtype[np.void]:
-    return np.dtype(
-        [
-            ("gone_on", np.float64, (4,)),  # weights of all successions from here, and of those to here
-            ("shelf", np.int64),  # the first of its shelves
-            ("number_of_shelves", np.int64),
-        ]
     )
 
 
@@ -156,11 +147,9 @@ def empty_tables(
         succession_rate=1.0 / succession,
         ticks=float(ticks),
         clock=np.zeros(3, dtype=np.int64),
-        keys=np.full(1 << 10, NONE, dtype=np.int64),
-        rows=np.zeros(1 << 10, dtype=np.int64),
+        places=empty_index(1 << 10),
         pairs=empty_records(0, pair_record(len(widths))),
         nodes=empty_records(num_nodes, node_record(len(widths), ring)),
-        departures=empty_records(num_nodes, departure_record()),
         shelves=empty_records(0, shelf_record()),
         free=nothing_free(),
         most_new_shelves=2 * MOST_SHELVES * FOLLOWED if edition > 1 else 0,  # of each: 1, 2, 4 and 8
@@ -175,11 +164,7 @@ def nothing_free() -> Array:
 
 def with_nodes(tables: Tables, num_nodes: int) -> Tables:
     """The same tables with room for nodes up to this many."""
-    had = len(tables.nodes)
-    return tables._replace(
-        nodes=_lengthened(tables.nodes, had, num_nodes),
-        departures=_lengthened(tables.departures, had, num_nodes),
-    )
+    return tables._replace(nodes=_lengthened(tables.nodes, len(tables.nodes), num_nodes))
 
 
 def with_room(tables: Tables) -> Tables:
@@ -191,24 +176,22 @@ def with_room(tables: Tables) -> Tables:
             tables.shelves, int(tables.free[0]), int(tables.free[0]) + tables.most_new_shelves
         ),
     )
-    return tables if 2 * (pairs + 1) <= len(tables.keys) else indexed(tables, 2 * len(tables.keys))
+    return tables if 2 * (pairs + 1) <= len(tables.places) else indexed(tables, 2 * len(tables.places))
 
 
-@compiled
+@compiled_into
 def has_room(tables: Tables) -> bool:
     """Whether there is room for another event, whatever it is; half of the hash table stays empty, so that
     probes stay short."""
     pairs, shelves = tables.clock[PAIRS], tables.free[0] + tables.most_new_shelves
     return bool(
-        pairs < len(tables.pairs) and 2 * (pairs + 1) <= len(tables.keys) and shelves <= len(tables.shelves)
+        pairs < len(tables.pairs) and 2 * (pairs + 1) <= len(tables.places) and shelves <= len(tables.shelves)
     )
 
 
 def indexed(tables: Tables, slots: int) -> Tables:
     """The hash table made anew from the pairs."""
-    keys, rows = np.full(slots, NONE, dtype=np.int64), np.zeros(slots, dtype=np.int64)
-    _index(keys, rows, tables.pairs, tables.clock[PAIRS])
-    return tables._replace(keys=keys, rows=rows)
+    return tables._replace(places=index_of(tables.pairs, int(tables.clock[PAIRS]), slots))
 
 
 def _lengthened(records: Array, used: int, needed: int) -> Array:
@@ -219,27 +202,7 @@ def _lengthened(records: Array, used: int, needed: int) -> Array:
     return longer
 
 
-@compiled
-def _index(keys: Array, rows: Array, pairs: Array, number: int) -> None:
-    for row in range(number):
-        slot = slot_of(keys, pairs[row].key)
-        keys[slot], rows[slot] = pairs[row].key, row
-
-
-@compiled
-def pair_key(src: int, dst: int) -> np.int64:
-    return (np.int64(src) << 32) | np.int64(dst)
-
-
-@compiled
-def row_of(keys: Array, rows: Array, src: int, dst: int) -> np.int64:
-    """The place of a pair, or -1 if it has never met."""
-    key = pair_key(src, dst)
-    slot = slot_of(keys, key)
-    return rows[slot] if keys[slot] == key else np.int64(NONE)
-
-
-@compiled
+@compiled_into
 def faded(x: float) -> np.float32:
     """e⁻ˣ, what is left after x widths."""
     return np.float32(math.exp(np.float32(-x))) if x < FADED else np.float32(0.0)

@@ -41,7 +41,7 @@ from keat.cooccurrence.pair_records import (
     Tables,
     faded,
 )
-from keat.ops import compiled
+from keat.ops import compiled, compiled_into
 
 SQUARINGS = 4  # the short width is the long one over 2⁴, so its kernel is that of the long one to the 16th
 FORGOTTEN = 7.0  # long widths: what is older than that is no longer followed by anything
@@ -50,10 +50,10 @@ FROM_SHORT, FROM_LONG, FROM_STEPS, TO_LONG = 0, 1, 2, 3  # places in `gone_on`
 _MULTIPLIER = np.uint32(0x9E3779B1)  # 2³² / golden ratio: spreads consecutive ids
 
 
-@compiled
+@compiled_into
 def follow_on(tables: Tables, source: Record, v: int, now: int) -> None:
     """A source is about to arrive at v. Its ring is still that of before."""
-    arrival = tables.departures[v]
+    arrival = tables.nodes[v]
     for k in range(min(FOLLOWED, source.ring.shape[1])):
         d = source.ring[OUT, k]
         if d == NONE:
@@ -67,7 +67,7 @@ def follow_on(tables: Tables, source: Record, v: int, now: int) -> None:
         short = long
         for _ in range(SQUARINGS):
             short *= short
-        left = tables.departures[d]
+        left = tables.nodes[d]
         left.gone_on[FROM_SHORT] += short
         left.gone_on[FROM_LONG] += long
         left.gone_on[FROM_STEPS] += k == 0
@@ -75,7 +75,7 @@ def follow_on(tables: Tables, source: Record, v: int, now: int) -> None:
         _remember(tables, left, v, short, long, np.float32(k == 0))
 
 
-@compiled
+@compiled_into
 def _remember(
     tables: Tables, left: Record, v: int, short: np.float32, long: np.float32, steps: np.float32
 ) -> None:
@@ -99,7 +99,7 @@ def _remember(
     _put(shelf, v, short, long, steps)
 
 
-@compiled
+@compiled_into
 def _put(shelf: Record, v: int, short: np.float32, long: np.float32, steps: np.float32) -> None:
     """A newcomer takes the first empty place, or what is left of the weakest."""
     node, longs, place = shelf.node, shelf.long, 0
@@ -117,16 +117,16 @@ def _put(shelf: Record, v: int, short: np.float32, long: np.float32, steps: np.f
     shelf.short[place], shelf.steps[place] = short, steps
 
 
-@compiled
+@compiled_into
 def _shelf_of(v: int, shelves: int) -> np.int64:
     """Twice as many shelves part those of each: the number is of the upper bits, which are spread well."""
     return np.int64((np.uint32(v) * _MULTIPLIER) >> np.uint32(24)) & (shelves - 1)
 
 
 @compiled
-def in_place(departures: Array, shelves: Array) -> bool:
+def in_place(nodes: Array, shelves: Array) -> bool:
     """Whether every successor is on its own shelf: only then does what is on a shelf fit on two."""
-    for left in departures:
+    for left in nodes:
         number = left.number_of_shelves
         for i in range(number):
             shelf = shelves[left.shelf + i]
@@ -160,7 +160,7 @@ def _double(tables: Tables, left: Record) -> None:
     left.shelf, left.number_of_shelves = new, 2 * number
 
 
-@compiled
+@compiled_into
 def _new_block(tables: Tables, number: int) -> Any:
     """Empty shelves in a row: those that another destination has outgrown, or new ones."""
     size = _size(number)
@@ -174,7 +174,7 @@ def _new_block(tables: Tables, number: int) -> Any:
     return first
 
 
-@compiled
+@compiled_into
 def _free(tables: Tables, first: int, number: int) -> None:
     """Let others have shelves that are empty. The first names the next free block of its size."""
     size = _size(number)
@@ -182,7 +182,7 @@ def _free(tables: Tables, first: int, number: int) -> None:
     tables.free[size] = first
 
 
-@compiled
+@compiled_into
 def _size(number: int) -> int:
     """The place in `free` of blocks of 1, 2, 4 or 8 shelves."""
     place = 1
@@ -192,7 +192,7 @@ def _size(number: int) -> int:
     return place
 
 
-@compiled
+@compiled_into
 def go_on(tables: Tables, u: int, now: int, marks: Array, trail: Array, length: int) -> int:
     """Mark where others went on to from the source's latest destinations; returns how long the trail is. What
     `COSINE` has is still to be divided by √(C[·, v] + 1)."""
@@ -202,7 +202,7 @@ def go_on(tables: Tables, u: int, now: int, marks: Array, trail: Array, length: 
         d = source.ring[OUT, k]
         if d == NONE:
             break
-        left = tables.departures[d]
+        left = tables.nodes[d]
         by_short = np.float32(fall / (left.gone_on[FROM_SHORT] + 1.0))
         by_long = np.float32(1.0 / (left.gone_on[FROM_LONG] + 1.0))
         by_steps = np.float32(fall / (left.gone_on[FROM_STEPS] + 1.0))
@@ -242,7 +242,7 @@ def led_by(tables: Tables, u: int, v: int) -> tuple[int, float] | None:
     for k, d in enumerate(tables.nodes[u]["ring"][OUT].tolist()):
         if d == NONE:
             break
-        left = tables.departures[d]
+        left = tables.nodes[d]
         shelves = tables.shelves[left["shelf"] : left["shelf"] + left["number_of_shelves"]]
         share = float(shelves["long"][shelves["node"] == v].sum() / (left["gone_on"][FROM_LONG] + 1.0))
         if share > 0.0 and (found is None or FALL**k * share > found[0]):

@@ -22,6 +22,12 @@ def compiled(function: F) -> F:
     return _compile(function)
 
 
+def compiled_into(function: F) -> F:
+    """The same for a piece of a loop, which becomes a part of every loop that calls it. A call would count
+    references to each array that is handed over, which costs more than what most pieces do."""
+    return _compile(function, forceinline=True)
+
+
 def compiled_sums(function: F) -> F:
     """The same for float sums whose terms may be taken in any order, which vector instructions need.
 
