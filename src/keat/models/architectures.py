@@ -13,10 +13,11 @@ from keat.models.contract import LearnedLinkModel
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.rank import KeatRank, RankConfig
+from keat.models.tcl import TCL, TCLConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
-StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig
+StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | TCLConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ ARCHITECTURES: dict[str, Architecture] = {
     "keat-graphmixer": Architecture(
         GraphMixer, GraphMixerConfig(kernel="laplacian"), "GraphMixer whose evidence fades with age"
     ),
+    "tcl": Architecture(TCL, TCLConfig(), "two Transformers over last events, which look at each other"),
+    "keat-tcl": Architecture(TCL, TCLConfig(kernel="laplacian"), "TCL whose edge evidence fades with age"),
     "keat-rank": Architecture(
         KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
     ),

@@ -11,6 +11,7 @@ from keat.models.gearsage import GEARSageConfig
 from keat.models.graphmixer import GraphMixerConfig
 from keat.models.rank import RankConfig
 from keat.models.registry import TRAINED
+from keat.models.tcl import TCLConfig
 from keat.models.tgat import TGATConfig
 from keat.models.tgn_config import TGNConfig
 from keat.training.fit import FitConfig
@@ -26,6 +27,7 @@ BY_CONFIG: dict[type, FitConfig] = {
     DyGFormerConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),
     GraphMixerConfig: FitConfig(epochs=5, patience=2, batch_size=50, lr=1e-3),
     TGATConfig: FitConfig(epochs=10, patience=3, lr=1e-4),
+    TCLConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),  # DyGFormer's, not chosen for it
 }
 NODES = FitConfig(lr=1e-3)
 WHOLE_GRAPH = FitConfig(epochs=500, patience=500, lr=1e-2, clip=2.0, tolerance=0.0)  # GEARSage's own
@@ -36,7 +38,7 @@ EXAMPLES = FitConfig(epochs=30, patience=5, lr=1e-4)
 PUBLISHED: dict[type, FitConfig] = {
     # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training.
     TGNConfig: replace(EXAMPLES, recipe="tgb-parity"),
-    **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig), EXAMPLES),
+    **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig, TCLConfig), EXAMPLES),
 }
 WITHOUT_STOPPING = FitConfig(epochs=50, patience=50, lr=1e-4)
 WIKI = ("tgbl-wiki", "wikipedia")
