@@ -8,6 +8,7 @@ from typing import Any
 from keat.events import EventStream
 from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import LinkModel
+from keat.models.nat import NATConfig
 from keat.models.registry import LINK_MODELS, build_model, create_link_model
 from keat.models.tcl import TCLConfig
 from keat.models.with_pair_term import WithPairTerm
@@ -20,6 +21,7 @@ EVERY_MODEL = [*LINK_MODELS, *WITH_PAIR_TERM]
 
 QUICKER: dict[type, dict[str, Any]] = {  # models whose usual sizes are too slow for tests of all models
     TCLConfig: {"neighbors": 6, "channels": 16, "time_dim": 10, "out_dim": 16},
+    NATConfig: {"slots": 8, "far_slots": 4, "channels": 16},
 }
 
 

@@ -12,12 +12,15 @@ from keat.cooccurrence.pair_columns import EDITIONS
 from keat.models.contract import LearnedLinkModel
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
+from keat.models.nat import NAT, NATConfig
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.tcl import TCL, TCLConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
-StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | TCLConfig
+StreamConfig = (
+    TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | TCLConfig | NATConfig
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "tcl": Architecture(TCL, TCLConfig(), "two Transformers over last events, which look at each other"),
     "keat-tcl": Architecture(TCL, TCLConfig(kernel="laplacian"), "TCL whose edge evidence fades with age"),
+    "nat": Architecture(NAT, NATConfig(), "slots for the neighbours of a node, and what two have in common"),
+    "keat-nat": Architecture(NAT, NATConfig(kernel="laplacian"), "NAT whose slots fade with age"),
     "keat-rank": Architecture(
         KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
     ),

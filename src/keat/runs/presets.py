@@ -9,6 +9,7 @@ from keat.errors import InputError, unknown_name
 from keat.models.dygformer import DyGFormerConfig
 from keat.models.gearsage import GEARSageConfig
 from keat.models.graphmixer import GraphMixerConfig
+from keat.models.nat import NATConfig
 from keat.models.rank import RankConfig
 from keat.models.registry import TRAINED
 from keat.models.tcl import TCLConfig
@@ -28,6 +29,7 @@ BY_CONFIG: dict[type, FitConfig] = {
     GraphMixerConfig: FitConfig(epochs=5, patience=2, batch_size=50, lr=1e-3),
     TGATConfig: FitConfig(epochs=10, patience=3, lr=1e-4),
     TCLConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),  # DyGFormer's, not chosen for it
+    NATConfig: FitConfig(epochs=15, patience=4, batch_size=50, lr=1e-3),  # TGN's, with pairs
 }
 NODES = FitConfig(lr=1e-3)
 WHOLE_GRAPH = FitConfig(epochs=500, patience=500, lr=1e-2, clip=2.0, tolerance=0.0)  # GEARSage's own
@@ -38,7 +40,7 @@ EXAMPLES = FitConfig(epochs=30, patience=5, lr=1e-4)
 PUBLISHED: dict[type, FitConfig] = {
     # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training.
     TGNConfig: replace(EXAMPLES, recipe="tgb-parity"),
-    **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig, TCLConfig), EXAMPLES),
+    **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig, TCLConfig, NATConfig), EXAMPLES),
 }
 WITHOUT_STOPPING = FitConfig(epochs=50, patience=50, lr=1e-4)
 WIKI = ("tgbl-wiki", "wikipedia")

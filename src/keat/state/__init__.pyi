@@ -13,6 +13,12 @@ from keat.state.node_state import NodeState as NodeState
 from keat.state.history import EventHistory as EventHistory
 from keat.state.node_features import NodeFeatures as NodeFeatures
 
+# Of NAT: a few slots for the neighbours of every node, and of theirs.
+from keat.state.neighbor_slots import HeldSlots as HeldSlots
+from keat.state.neighbor_slots import NeighborSlots as NeighborSlots
+from keat.state.neighbor_slots import SlotSizes as SlotSizes
+from keat.state.neighbor_slots import hash_slot as hash_slot
+
 # The last events of some nodes, as either is read.
 from keat.state.past_events import PastEvents as PastEvents
 from keat.state.past_events import PastSlots as PastSlots
