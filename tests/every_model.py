@@ -7,6 +7,7 @@ from typing import Any
 
 from keat.events import EventStream
 from keat.models.architectures import ARCHITECTURES
+from keat.models.cawn import CAWNConfig
 from keat.models.contract import LinkModel
 from keat.models.nat import NATConfig
 from keat.models.registry import LINK_MODELS, build_model, create_link_model
@@ -21,6 +22,7 @@ EVERY_MODEL = [*LINK_MODELS, *WITH_PAIR_TERM]
 
 QUICKER: dict[type, dict[str, Any]] = {  # models whose usual sizes are too slow for tests of all models
     TCLConfig: {"neighbors": 6, "channels": 16, "time_dim": 10, "out_dim": 16},
+    CAWNConfig: {"neighbors": 6, "position_dim": 8, "time_dim": 10, "heads": 2, "out_dim": 16},
     NATConfig: {"slots": 8, "far_slots": 4, "channels": 16},
 }
 

@@ -11,6 +11,7 @@ from keat.state.node_state import NodeState as NodeState
 
 # Of models that ask for what happened before a time: all events of every node, features of nodes.
 from keat.state.history import EventHistory as EventHistory
+from keat.state.walk_draws import walk_weights as walk_weights
 from keat.state.node_features import NodeFeatures as NodeFeatures
 
 # Of NAT: a few slots for the neighbours of every node, and of theirs.

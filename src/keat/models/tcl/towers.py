@@ -37,7 +37,7 @@ class Tower(nn.Module):
         nn.init.zeros_(self.out_proj.bias)
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Enc(x, x) of tokens (n, L, d); ``mask`` (n, L) tells tokens from padding."""
+        """Enc(x, x) of tokens (n, L, d); ``mask`` (n, L) tells tokens from padding, or is added to logits."""
         return self.attend(x, *self.project(x), mask)
 
     def project(self, x: Tensor) -> Projected:
@@ -49,6 +49,7 @@ class Tower(nn.Module):
         """Enc(x, y) of x (n, l, d) and its queries, and keys, values and mask of y (n, L, ·)."""
         q, k, v = (part.reshape(*part.shape[:2], self.heads, -1).transpose(1, 2) for part in (q, k, v))
         share = self.dropout if self.training else 0.0
+        mask = mask if mask.dtype == torch.bool else mask.to(q.dtype)
         mixed = functional.scaled_dot_product_attention(
             q, k, v, attn_mask=mask[:, None, None], dropout_p=share
         )  # (n, heads, l, d / heads)
