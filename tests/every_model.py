@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from keat.events import EventStream
 from keat.models.architectures import ARCHITECTURES
+from keat.models.cawn import CAWNConfig
 from keat.models.contract import LinkModel
+from keat.models.nat import NATConfig
 from keat.models.registry import LINK_MODELS, build_model, create_link_model
+from keat.models.tcl import TCLConfig
 from keat.models.with_pair_term import WithPairTerm
 
 PAIR_TERM = " and a pair term"
@@ -16,8 +20,22 @@ WITH_PAIR_TERM = [
 ]
 EVERY_MODEL = [*LINK_MODELS, *WITH_PAIR_TERM]
 
+QUICKER: dict[type, dict[str, Any]] = {  # models whose usual sizes are too slow for tests of all models
+    TCLConfig: {"neighbors": 6, "channels": 16, "time_dim": 10, "out_dim": 16},
+    CAWNConfig: {"neighbors": 6, "position_dim": 8, "time_dim": 10, "heads": 2, "out_dim": 16},
+    NATConfig: {"slots": 8, "far_slots": 4, "channels": 16},
+}
+
+
+def quicker(config: Any) -> Any:
+    """The same model of smaller sizes, where its own are slow."""
+    return replace(config, **QUICKER.get(type(config), {}))
+
 
 def create(name: str, train: EventStream) -> LinkModel:
+    if name in ARCHITECTURES:
+        model: LinkModel = build_model(train, quicker(ARCHITECTURES[name].config))
+        return model
     if not name.endswith(PAIR_TERM):
         return create_link_model(name, train)
     return with_pair_term(ARCHITECTURES[name.removesuffix(PAIR_TERM)].config, train)

@@ -8,8 +8,10 @@ import pytest
 import torch
 
 from conftest import MakeStream
+from keat.clock import PLAIN
+from keat.models.nat.refresh import SlotRefresh
 from keat.models.tgn_memory import MemoryUpdate
-from keat.state import EventCounts, EventHistory, EventState, NodeState, State
+from keat.state import EventCounts, EventHistory, EventState, NeighborSlots, NodeState, SlotSizes, State
 from keat.time_encoding import Cosine
 
 NODES = 20
@@ -24,7 +26,17 @@ def history() -> EventHistory:
     return EventHistory(NODES, 0)
 
 
-KEEP_EVENTS: dict[str, Callable[[], EventState]] = {"of nodes": node_state, "history": history}
+def neighbor_slots() -> NeighborSlots:
+    torch.manual_seed(0)
+    refresh = SlotRefresh(0, 6, 3, Cosine(2), PLAIN, absolute=False)
+    return NeighborSlots(NODES, 0, SlotSizes(8, 4, 3, 0.9), 3, 6, refresh)
+
+
+KEEP_EVENTS: dict[str, Callable[[], EventState]] = {
+    "of nodes": node_state,
+    "history": history,
+    "of neighbours": neighbor_slots,
+}
 STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts}
 
 

@@ -9,14 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from keat.cooccurrence.pair_columns import EDITIONS
+from keat.models.cawn import CAWN, CAWNConfig
 from keat.models.contract import LearnedLinkModel
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
+from keat.models.nat import NAT, NATConfig
 from keat.models.rank import KeatRank, RankConfig
+from keat.models.tcl import TCL, TCLConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
-StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig
+StreamConfig = (
+    TGNConfig
+    | DyGFormerConfig
+    | TGATConfig
+    | GraphMixerConfig
+    | RankConfig
+    | TCLConfig
+    | NATConfig
+    | CAWNConfig
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,14 @@ ARCHITECTURES: dict[str, Architecture] = {
     "graphmixer": Architecture(GraphMixer, GraphMixerConfig(), "an MLP-Mixer over a node's last events"),
     "keat-graphmixer": Architecture(
         GraphMixer, GraphMixerConfig(kernel="laplacian"), "GraphMixer whose evidence fades with age"
+    ),
+    "tcl": Architecture(TCL, TCLConfig(), "two Transformers over last events, which look at each other"),
+    "keat-tcl": Architecture(TCL, TCLConfig(kernel="laplacian"), "TCL whose edge evidence fades with age"),
+    "nat": Architecture(NAT, NATConfig(), "slots for the neighbours of a node, and what two have in common"),
+    "keat-nat": Architecture(NAT, NATConfig(kernel="laplacian"), "NAT whose slots fade with age"),
+    "cawn": Architecture(CAWN, CAWNConfig(), "walks back from both ends, and where nodes occur in them"),
+    "keat-cawn": Architecture(
+        CAWN, CAWNConfig(kernel="laplacian", alpha=0.0), "CAWN whose edge evidence fades with age"
     ),
     "keat-rank": Architecture(
         KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"

@@ -6,11 +6,14 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from keat.errors import InputError, unknown_name
+from keat.models.cawn import CAWNConfig
 from keat.models.dygformer import DyGFormerConfig
 from keat.models.gearsage import GEARSageConfig
 from keat.models.graphmixer import GraphMixerConfig
+from keat.models.nat import NATConfig
 from keat.models.rank import RankConfig
 from keat.models.registry import TRAINED
+from keat.models.tcl import TCLConfig
 from keat.models.tgat import TGATConfig
 from keat.models.tgn_config import TGNConfig
 from keat.training.fit import FitConfig
@@ -26,6 +29,9 @@ BY_CONFIG: dict[type, FitConfig] = {
     DyGFormerConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),
     GraphMixerConfig: FitConfig(epochs=5, patience=2, batch_size=50, lr=1e-3),
     TGATConfig: FitConfig(epochs=10, patience=3, lr=1e-4),
+    TCLConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),  # DyGFormer's, not chosen for it
+    CAWNConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),  # as well
+    NATConfig: FitConfig(epochs=15, patience=4, batch_size=50, lr=1e-3),  # TGN's, with pairs
 }
 NODES = FitConfig(lr=1e-3)
 WHOLE_GRAPH = FitConfig(epochs=500, patience=500, lr=1e-2, clip=2.0, tolerance=0.0)  # GEARSage's own
@@ -36,7 +42,9 @@ EXAMPLES = FitConfig(epochs=30, patience=5, lr=1e-4)
 PUBLISHED: dict[type, FitConfig] = {
     # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training.
     TGNConfig: replace(EXAMPLES, recipe="tgb-parity"),
-    **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig), EXAMPLES),
+    **dict.fromkeys(
+        (DyGFormerConfig, GraphMixerConfig, TGATConfig, TCLConfig, NATConfig, CAWNConfig), EXAMPLES
+    ),
 }
 WITHOUT_STOPPING = FitConfig(epochs=50, patience=50, lr=1e-4)
 WIKI = ("tgbl-wiki", "wikipedia")

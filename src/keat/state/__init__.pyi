@@ -11,7 +11,14 @@ from keat.state.node_state import NodeState as NodeState
 
 # Of models that ask for what happened before a time: all events of every node, features of nodes.
 from keat.state.history import EventHistory as EventHistory
+from keat.state.walk_draws import walk_weights as walk_weights
 from keat.state.node_features import NodeFeatures as NodeFeatures
+
+# Of NAT: a few slots for the neighbours of every node, and of theirs.
+from keat.state.neighbor_slots import HeldSlots as HeldSlots
+from keat.state.neighbor_slots import NeighborSlots as NeighborSlots
+from keat.state.neighbor_slots import SlotSizes as SlotSizes
+from keat.state.neighbor_slots import hash_slot as hash_slot
 
 # The last events of some nodes, as either is read.
 from keat.state.past_events import PastEvents as PastEvents

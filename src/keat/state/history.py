@@ -19,6 +19,7 @@ from keat.state.checking import Expected, check_feature_dim, check_in_order, che
 from keat.state.node_features import NodeFeatures
 from keat.state.past_events import PastSlots
 from keat.state.tensors import as_tensor
+from keat.state.walk_draws import draw_from_chains
 
 NONE = -1
 
@@ -95,11 +96,25 @@ class EventHistory(nn.Module):
         The newest is in the last column, older ones to the left of it, -1 where there are no more.
         """
         found = np.full((len(nodes), k), NONE, dtype=np.int64)
-        known = nodes < len(self._head)
-        start = np.full(len(nodes), NONE, dtype=np.int64)
-        start[known] = self._head[nodes[known]]
-        _walk(self._previous, self._t, start, np.ascontiguousarray(t), found)
+        _walk(self._previous, self._t, self._newest(nodes), np.ascontiguousarray(t), found)
         return found
+
+    def draw_before(
+        self, nodes: Nodes, t: Integers, k: int, rate: float, accepted: bool, seed: int
+    ) -> Integers:
+        """``k`` entries of each node strictly before its time, drawn with replacement by the law of backward
+        walks (`keat.state.walk_draws`), (n, k); a row of -1 where there is none."""
+        found = np.full((len(nodes), k), NONE, dtype=np.int64)
+        limit = np.ascontiguousarray(t)
+        draw_from_chains(self._previous, self._t, self._newest(nodes), limit, rate, accepted, seed, found)
+        return found
+
+    def _newest(self, nodes: Nodes) -> Integers:
+        """The newest entry of each node, or -1."""
+        newest = np.full(len(nodes), NONE, dtype=np.int64)
+        known = nodes < len(self._head)
+        newest[known] = self._head[nodes[known]]
+        return newest
 
     def before_entries(self, entries: Integers, k: int) -> Integers:
         """For each entry (n,), the last ``k`` entries of its other end strictly before it, as `before`.
