@@ -45,6 +45,7 @@ def numbers(past: PlainPast, u: int, v: int, now: int, ring: int, long: float) -
         | _runs(past, u)
         | _favourites(past, u, v, now, ring)
         | _successors(past, u, v, now, ring, long)
+        | _newcomers(past, v, now, long)
     )
 
 
@@ -151,4 +152,23 @@ def _successors(past: PlainPast, u: int, v: int, now: int, ring: int, long: floa
         "gone on to from destinations that fade": sum(
             math.exp(-(now - t) / long) * share(later, d) for d, t in latest
         ),
+    }
+
+
+def _newcomers(past: PlainPast, v: int, now: int, long: float) -> dict[str, float]:
+    met, been, firsts, new = set[tuple[int, int]](), set[int](), list[int](), list[int]()
+    for a, b, t in past.events:
+        if b == v and (a, b) not in met:
+            firsts.append(t)
+        if b == v and a not in been:
+            new.append(t)
+        met.add((a, b))
+        been.add(a)
+    return {
+        "first meetings of the candidate, soon": kernel_sum(firsts, now, long / 16),
+        "first meetings of the candidate, lately": kernel_sum(firsts, now, long),
+        "age of the candidate's last first meeting": now - firsts[-1] if firsts else math.inf,
+        "new sources that came to the candidate, soon": kernel_sum(new, now, long / 16),
+        "new sources that came to the candidate, lately": kernel_sum(new, now, long),
+        "age of the last new source at the candidate": now - new[-1] if new else math.inf,
     }

@@ -62,3 +62,6 @@ SINCE_TO_USUAL = place_of("the source's events since the last meeting / usual")
 BY_WEIGHT = place_of("1 / rank by weight among the source's latest destinations")
 WEIGHT_SHARE = place_of("share of weight among the source's latest destinations")
 GONE_ON = place_of("gone on to from the latest destinations, soon")  # eight numbers, as in `marks`
+# Three numbers each, as in `newcomers`: sums of two widths, and the age of the last.
+FIRST_MEETINGS = place_of("first meetings of the candidate, soon")
+NEW_SOURCES = place_of("new sources that came to the candidate, soon")

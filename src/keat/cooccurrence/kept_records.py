@@ -55,7 +55,7 @@ _RANGES: dict[str, tuple[int, int | str | None]] = {
 # Fractions that are never below zero.
 _FRACTIONS = (
     *("sums", "weights", "habits", "between", "log_gaps", "usual_run"),
-    *("gone_on", "short", "long", "steps"),
+    *("gone_on", "short", "long", "steps", "fresh"),
 )
 
 
@@ -136,6 +136,8 @@ def _check(state: Mapping[str, Tensor], tables: Tables) -> None:
     check_that(met == placed, "'nodes.last_pair' and 'nodes.partner' do not agree")
     if tables.edition > 1:
         _check_second_edition(state, lengths["shelves"])
+        late = (state["nodes.fresh_time"] > clock[NOW]) & (state["nodes.fresh"][..., -1] > 0)
+        check_that(~late, "'nodes.fresh_time' is later than the last event")
 
 
 def _check_second_edition(state: Mapping[str, Tensor], shelves: int) -> None:

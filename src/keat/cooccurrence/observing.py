@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from keat.cooccurrence.newcomers import FIRST_MEETING, NEW_SOURCE, come_fresh
 from keat.cooccurrence.pair_index import pair_key, put, row_at, row_of, slot_of
 from keat.cooccurrence.pair_records import (
     EVENTS,
@@ -84,8 +85,13 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
 
 @compiled_into
 def _second_edition(tables: Tables, pair: Record, u: int, v: int, now: int, new: bool) -> None:
-    """Replies, gaps, runs and successors. Of all else the tables still tell what was before the event."""
+    """Newcomers, replies, gaps, runs and successors. Of all else the tables still tell what was before the
+    event."""
     source, destination = tables.nodes[u], tables.nodes[v]
+    if new:
+        come_fresh(tables, destination, FIRST_MEETING, now)
+    if source.count[OUT] == 0:
+        come_fresh(tables, destination, NEW_SOURCE, now)
     if u != v:  # nobody owes itself an answer
         if pair.unanswered == 0:
             pair.first_unanswered = now

@@ -44,6 +44,7 @@ RENEWAL = "renewal"
 RUN = "run"
 FAVOURITES = "favourites"
 SUCCESSION = "item to item"
+NEWCOMERS = "newcomers"
 
 
 class Number(NamedTuple):
@@ -137,6 +138,12 @@ _PAIR_SINGLE = (
     Number("next after the last destination", PATHS, SUCCESSION, 2),
     Number("gone on to, as a cosine", PATHS, SUCCESSION, 2),
     Number("gone on to from destinations that fade", PATHS, SUCCESSION, 2),
+    Number("first meetings of the candidate, soon", COUNT, NEWCOMERS, 2),
+    Number("first meetings of the candidate, lately", COUNT, NEWCOMERS, 2),
+    Number("age of the candidate's last first meeting", AGE, NEWCOMERS, 2),
+    Number("new sources that came to the candidate, soon", COUNT, NEWCOMERS, 2),
+    Number("new sources that came to the candidate, lately", COUNT, NEWCOMERS, 2),
+    Number("age of the last new source at the candidate", AGE, NEWCOMERS, 2),
 )
 
 
@@ -164,6 +171,7 @@ _ORDER = (  # of groups, as they are shown
     RUN,
     FAVOURITES,
     SUCCESSION,
+    NEWCOMERS,
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from keat.cooccurrence import column_places as at
 from keat.cooccurrence import marks as mark
 from keat.cooccurrence.hops import walk
+from keat.cooccurrence.newcomers import FIRST_MEETING, NEW_SOURCE, read_fresh
 from keat.cooccurrence.observing import observe
 from keat.cooccurrence.pair_columns import NEVER
 from keat.cooccurrence.pair_index import row_of
@@ -250,9 +251,9 @@ def _read_pairs(
             out[j, o + at.WEIGHT_SHARE] = marks[v, mark.WEIGHT_SHARE]
             for k in range(mark.SHORT, mark.FADED + 1):
                 out[j, o + at.GONE_ON + k - mark.SHORT] = scales.per_path * marks[v, k]
-            out[j, o + at.GONE_ON + mark.COSINE - mark.SHORT] /= math.sqrt(
-                tables.nodes[v].gone_on[TO_LONG] + 1.0
-            )
+            out[j, o + at.GONE_ON + mark.COSINE - mark.SHORT] /= math.sqrt(candidate.gone_on[TO_LONG] + 1.0)
+            for kind, place in ((FIRST_MEETING, at.FIRST_MEETINGS), (NEW_SOURCE, at.NEW_SOURCES)):
+                read_fresh(tables, candidate, kind, now, out[j], o + place, scales.per_time)
 
 
 @compiled_into

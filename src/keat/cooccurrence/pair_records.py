@@ -54,7 +54,17 @@ class Tables(NamedTuple):
 
 SECOND_EDITION = {  # fields that runs of the first edition neither have nor keep
     "pairs": ("first_unanswered", "unanswered", "log_gaps", "between"),
-    "nodes": ("run", "runs", "usual_run", "log_gaps", "gone_on", "shelf", "number_of_shelves"),
+    "nodes": (
+        "run",
+        "runs",
+        "usual_run",
+        "log_gaps",
+        "gone_on",
+        "shelf",
+        "number_of_shelves",
+        "fresh",
+        "fresh_time",
+    ),
 }
 
 
@@ -97,6 +107,8 @@ def node_record(kernels: int, ring: int) -> np.dtype[np.void]:
             ("runs", np.int32),  # that are over
             ("usual_run", np.float32),  # their running mean
             ("log_gaps", np.float32, (2,)),  # running mean and variance of log(1 + gap), as a source
+            ("fresh_time", np.int64, (2,)),  # of the last first meeting here, and of the last new source
+            ("fresh", np.float32, (2, 2)),  # fading sums of both as of then, of a short and a long width
             ("sums", np.float32, (2, kernels)),  # as of `last`
             ("ring", np.int32, (2, ring)),  # the last distinct partners, latest first, then -1
             ("ring_time", np.int64, (2, ring)),

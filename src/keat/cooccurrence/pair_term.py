@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,8 @@ from keat.cooccurrence.pair_columns import (
     source_single,
 )
 from keat.cooccurrence.widths import LearnedWidths
+
+SMALLEST_SPREAD = 1e-3  # of a logarithm; what differs by less is the same
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,8 +56,9 @@ class PairTerm(nn.Module):
         self.mix = LearnedWidths(widths, learned) if learned is not None else None
         unseen = {name for group in without for name in GROUPS[group]}
         used = len(widths) if learned is None else learned
-        self.lin_source = _LogLinear(SOURCE_SUMS, source_single(edition), used, hidden, unseen)
-        self.lin_pair = _LogLinear(PAIR_SUMS, pair_single(edition), used, hidden, unseen)
+        inputs = _Standardized if edition > 1 else _LogLinear
+        self.lin_source = inputs(SOURCE_SUMS, source_single(edition), used, hidden, unseen)
+        self.lin_pair = inputs(PAIR_SUMS, pair_single(edition), used, hidden, unseen)
         self.lin_hidden = nn.Linear(hidden, hidden)
         self.lin_out = nn.Linear(hidden, 1)
 
@@ -70,6 +73,17 @@ class PairTerm(nn.Module):
         return Numbers(
             _mixed(numbers.source, len(SOURCE_SUMS), self.mix), _mixed(numbers.pair, len(PAIR_SUMS), self.mix)
         )
+
+    def measure(self, numbers: Iterable[Numbers]) -> None:
+        """Take mean and spread of what is going to be looked at from an example of it. The first edition does
+        without."""
+        if isinstance(self.lin_source, _Standardized) and isinstance(self.lin_pair, _Standardized):
+            of_source, of_pair = _Moments(), _Moments()
+            for read in map(self.mixed, numbers):
+                of_source.add(read.source)
+                of_pair.add(read.pair)
+            self.lin_source.standardize(of_source)
+            self.lin_pair.standardize(of_pair)
 
     def judge(self, numbers: Numbers) -> Tensor:
         """Logits (B, C) of `mixed` numbers."""
@@ -101,6 +115,54 @@ class _LogLinear(nn.Module):
     def forward(self, numbers: Tensor) -> Tensor:
         # g scales the weights, not the numbers, of which there are many more.
         return functional.linear(torch.log1p(numbers), self.linear.weight * self.gain, self.linear.bias)
+
+
+class _Moments:
+    """Mean and spread of log(1 + x), column by column."""
+
+    def __init__(self) -> None:
+        self.rows, self.total, self.squares = 0, torch.zeros(()), torch.zeros(())
+
+    def add(self, numbers: Tensor) -> None:
+        logs = torch.log1p(numbers.detach()).flatten(0, -2).double()
+        self.rows += len(logs)
+        self.total = self.total + logs.sum(dim=0)
+        self.squares = self.squares + (logs**2).sum(dim=0)
+
+    def mean_and_spread(self) -> tuple[Tensor, Tensor]:
+        mean = self.total / self.rows
+        return mean, (self.squares / self.rows - mean**2).clamp_min(0.0).sqrt()
+
+
+class _Standardized(_LogLinear):
+    """A linear layer on (log(1 + x) - mean) / spread; as that of the first edition until they are measured.
+    What was always the same while measuring is not looked at: nothing can be learned of it."""
+
+    mean: Tensor
+
+    def __init__(
+        self,
+        sums: dict[str, Scale],
+        single: dict[str, Scale],
+        kernels: int,
+        hidden: int,
+        unseen: Collection[str],
+    ) -> None:
+        super().__init__(sums, single, kernels, hidden, unseen)
+        self.register_buffer("gain", self.gain, persistent=True)
+        self.register_buffer("mean", torch.zeros_like(self.gain))
+
+    def standardize(self, moments: _Moments) -> None:
+        if moments.rows == 0:
+            return
+        mean, spread = moments.mean_and_spread()
+        looked_at = (spread > SMALLEST_SPREAD) & (self.gain.to(spread.device) != 0)
+        self.gain.copy_(torch.where(looked_at, 1.0 / spread, 0.0))
+        self.mean.copy_(mean)
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        weight = self.linear.weight * self.gain
+        return functional.linear(torch.log1p(numbers), weight, self.linear.bias - weight @ self.mean)
 
 
 def _mixed(numbers: Tensor, kinds: int, mix: LearnedWidths) -> Tensor:

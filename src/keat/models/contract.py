@@ -13,7 +13,7 @@ What only some models can do is a class of its own here, which others ask for by
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -165,6 +165,11 @@ class LearnedModel(nn.Module, ABC):
     @property
     def device(self) -> torch.device:
         return next(self.parameters()).device
+
+    def measure(self, examples: Iterable[tuple[Queries, EventStream]]) -> None:
+        """Look through the questions of an epoch, each block with the events that then happen, before any is
+        trained; to be overridden by models that scale what they read. The state is empty before and need
+        not be so after."""
 
     def reserve(self, events: int) -> None:
         """Make room at once where the number of events to come is known; to be overridden if it helps."""

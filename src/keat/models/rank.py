@@ -6,7 +6,7 @@ multiply-adds, so the model is trained and asked with the freshest state there i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +24,7 @@ from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.pair_explanation import PairExplanation, explain_term, remembers
 from keat.models.settings import Help, check_each, check_range, check_sizes, setting
 
+MEASURED = 4  # of so many blocks one is measured before training
 PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: what the caches hold
 
 
@@ -107,6 +108,21 @@ class KeatRank(LearnedLinkModel):
 
     def destinations(self) -> npt.NDArray[np.int32]:
         return self.past.destinations()
+
+    def measure(self, examples: Iterable[tuple[Queries, EventStream]]) -> None:
+        if self.config.edition > 1:
+            self.term.measure(self._read_some(examples))
+
+    def _read_some(self, examples: Iterable[tuple[Queries, EventStream]]) -> Iterator[Numbers]:
+        """The numbers of every few blocks: enough for a mean, and less than all that is trained on."""
+        for number, (queries, events) in enumerate(examples):
+            if number % MEASURED == 0 and len(queries.t):
+                numbers, event = self.past.read_in_turn(
+                    queries.src, queries.t, queries.candidates, events.src, events.dst, events.t
+                )
+                yield numbers.to(self.device)
+                events = events[event:]
+            self.observe(events)
 
     # -- scores ----------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ no pair of embeddings can. The pair term is keat-rank as it is, so it costs what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,9 @@ class WithPairTerm(EmbedsNodes):
         self._not_observed = None
         self.encoder.reset()
         self.pair.reset()
+
+    def measure(self, examples: Iterable[tuple[Queries, EventStream]]) -> None:
+        self.pair.measure(examples)
 
     def train(self, mode: bool = True) -> WithPairTerm:
         self._catch_up()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from keat.calibration.calibrations import Calibration
 from keat.calibration.collectors import Fitter, fitter_of
 from keat.errors import InputError, KeatError, unknown_name
+from keat.events import EventStream
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
 from keat.models.settings import MOST, check_each, check_range, check_seed, setting
 from keat.tasks.script import Task
@@ -29,6 +30,7 @@ from keat.training.losses import LinkLoss, Recipe, check_loss
 from keat.training.schedule import SCHEDULES, Schedule, one_cycle
 
 BATCHES_BETWEEN_LOOKS = 25
+NOTHING_ASKED = Queries(np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +146,9 @@ def fit(
     best, since_best = run.standing(task.headline)
     reports: list[EpochReport] = []
     model.reserve(len(lessons) + len(task))
+    if not history:
+        model.reset()
+        model.measure(_questions(lessons, config.seed))
     for epoch in range(len(history) + 1, config.epochs + 1):
         if since_best >= config.patience:
             break
@@ -234,6 +239,15 @@ def _observe(model: LearnedLinkModel | LearnedNodeModel, lesson: Lesson) -> None
     model.observe(lesson.events)
     if lesson.labels is not None and isinstance(model, LearnedNodeModel):
         model.observe_labels(lesson.labels)
+
+
+def _questions(lessons: Lessons, seed: int) -> Iterator[tuple[Queries, EventStream]]:
+    """Those of an epoch that is not trained."""
+    for lesson in lessons.epoch(seed, 0):
+        if isinstance(lesson.queries, Queries):
+            yield lesson.queries, lesson.events
+        elif lesson.queries is None:
+            yield NOTHING_ASKED, lesson.events
 
 
 def _steps(lessons: Lessons, seed: int) -> int:
