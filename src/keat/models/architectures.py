@@ -12,11 +12,12 @@ from keat.cooccurrence.pair_columns import EDITIONS
 from keat.models.contract import LearnedLinkModel
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
+from keat.models.jodie import JODIE, JODIEConfig
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
-StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig
+StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | JODIEConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +49,5 @@ ARCHITECTURES: dict[str, Architecture] = {
     "keat-rank": Architecture(
         KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
     ),
+    "jodie": Architecture(JODIE, JODIEConfig(), "a recurrent memory of every node that drifts with time"),
 }

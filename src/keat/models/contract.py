@@ -166,6 +166,10 @@ class LearnedModel(nn.Module, ABC):
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
+    def look_at(self, train: EventStream) -> None:
+        """Take from the training split what is neither learned nor remembered, such as usual gaps, before
+        anything is scored; to be overridden where there is such. It is kept with the parameters."""
+
     def reserve(self, events: int) -> None:
         """Make room at once where the number of events to come is known; to be overridden if it helps."""
 

@@ -6,6 +6,7 @@ from keat.state.protocol import EventState as EventState
 from keat.state.protocol import State as State
 
 # Of TGN: the last K events of every node, and its memory.
+from keat.state.memory import Kept as Kept
 from keat.state.memory import Remembered as Remembered
 from keat.state.node_state import NodeState as NodeState
 
@@ -15,6 +16,7 @@ from keat.state.node_features import NodeFeatures as NodeFeatures
 
 # The last events of some nodes, as either is read.
 from keat.state.past_events import PastEvents as PastEvents
+from keat.state.past_events import PastNodes as PastNodes
 from keat.state.past_events import PastSlots as PastSlots
 
 # Of heuristics and heads: counts, tables of pairs, a number for every node.
