@@ -19,6 +19,7 @@ from keat.models.registry import build_model
 NODES = 30
 SMALL: dict[str, dict[str, Any]] = {
     "jodie": {"dim": 8, "time_dim": 6},
+    "ctan": {"dim": 8, "neighbors": 4, "layers": 2},
 }
 
 

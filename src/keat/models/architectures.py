@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from keat.cooccurrence.pair_columns import EDITIONS
 from keat.models.contract import LearnedLinkModel
+from keat.models.ctan import CTAN, CTANConfig
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.jodie import JODIE, JODIEConfig
@@ -17,7 +18,9 @@ from keat.models.rank import KeatRank, RankConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
-StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | JODIEConfig
+StreamConfig = (
+    TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | JODIEConfig | CTANConfig
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,4 +53,6 @@ ARCHITECTURES: dict[str, Architecture] = {
         KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
     ),
     "jodie": Architecture(JODIE, JODIEConfig(), "a recurrent memory of every node that drifts with time"),
+    "ctan": Architecture(CTAN, CTANConfig(), "embeddings that flow between nodes without loss"),
+    "keat-ctan": Architecture(CTAN, CTANConfig(kernel="laplacian"), "CTAN whose edge evidence fades with age"),
 }

@@ -6,9 +6,11 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from keat.errors import InputError, unknown_name
+from keat.models.ctan import CTANConfig
 from keat.models.dygformer import DyGFormerConfig
 from keat.models.gearsage import GEARSageConfig
 from keat.models.graphmixer import GraphMixerConfig
+from keat.models.jodie import JODIEConfig
 from keat.models.rank import RankConfig
 from keat.models.registry import TRAINED
 from keat.models.tgat import TGATConfig
@@ -26,6 +28,11 @@ BY_CONFIG: dict[type, FitConfig] = {
     DyGFormerConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),
     GraphMixerConfig: FitConfig(epochs=5, patience=2, batch_size=50, lr=1e-3),
     TGATConfig: FitConfig(epochs=10, patience=3, lr=1e-4),
+    # As TGN, which they are closest to; not compared.
+    **dict.fromkeys(
+        (JODIEConfig, CTANConfig),
+        FitConfig(epochs=15, patience=4, batch_size=50, lr=1e-3, loss="listwise", negatives=20),
+    ),
 }
 NODES = FitConfig(lr=1e-3)
 WHOLE_GRAPH = FitConfig(epochs=500, patience=500, lr=1e-2, clip=2.0, tolerance=0.0)  # GEARSage's own
@@ -37,6 +44,7 @@ PUBLISHED: dict[type, FitConfig] = {
     # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training.
     TGNConfig: replace(EXAMPLES, recipe="tgb-parity"),
     **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig), EXAMPLES),
+    **dict.fromkeys((JODIEConfig, CTANConfig), EXAMPLES),
 }
 WITHOUT_STOPPING = FitConfig(epochs=50, patience=50, lr=1e-4)
 WIKI = ("tgbl-wiki", "wikipedia")
