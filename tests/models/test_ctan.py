@@ -164,9 +164,7 @@ def test_a_kernel_fades_the_edge_part_alone(kernel: str) -> None:
 
 
 def _by_hand(model: CTAN, h: Tensor, past: object, last: Tensor, node: int) -> Tensor:
-    first, other, event, happened = (
-        getattr(past, name) for name in ("first", "other", "event", "happened")
-    )
+    first, other, event, happened = (getattr(past, name) for name in ("first", "other", "event", "happened"))
     here = slice(int(first[node]), int(first[node + 1]))
     near, age = other[here], last[other[here]] - happened[here]
     attention, mixed = model.attention, torch.zeros(2, 3)

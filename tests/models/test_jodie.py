@@ -39,7 +39,9 @@ def test_the_drift_by_hand() -> None:
         model.projection.bias.zero_()
         model.source_gaps.mean.fill_(2.0)
         model.source_gaps.std.fill_(4.0)
-        z = model.drifted(torch.tensor([[1.0, 2.0]]), torch.tensor([94]), torch.tensor([100]), model.source_gaps)
+        z = model.drifted(
+            torch.tensor([[1.0, 2.0]]), torch.tensor([94]), torch.tensor([100]), model.source_gaps
+        )
     assert z.tolist() == [[1.5, 0.0]]
 
 
@@ -67,12 +69,16 @@ def test_without_a_drift_time_does_not_matter() -> None:
     model = build_model(stream, SMALL, sigma=1.0)
     model.observe(stream)
     candidates = np.arange(4, dtype=np.int32)
-    now, later = (model.score(Queries(np.array([0], np.int32), np.array([t]), candidates)) for t in (140, 999))
+    now, later = (
+        model.score(Queries(np.array([0], np.int32), np.array([t]), candidates)) for t in (140, 999)
+    )
     assert not torch.equal(now, later)
     with torch.no_grad():
         for parameter in model.projection.parameters():
             parameter.zero_()
-    now, later = (model.score(Queries(np.array([0], np.int32), np.array([t]), candidates.copy())) for t in (140, 999))
+    now, later = (
+        model.score(Queries(np.array([0], np.int32), np.array([t]), candidates.copy())) for t in (140, 999)
+    )
     assert torch.equal(now, later)
     z = model.embeddings(torch.arange(4), torch.full((4,), 140))
     assert torch.equal(z, model.state.memory)

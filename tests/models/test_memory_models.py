@@ -20,6 +20,7 @@ NODES = 30
 SMALL: dict[str, dict[str, Any]] = {
     "jodie": {"dim": 8, "time_dim": 6},
     "ctan": {"dim": 8, "neighbors": 4, "layers": 2},
+    "dyrep": {"dim": 8, "neighbors": 4},
 }
 
 
@@ -31,7 +32,9 @@ def small(name: str, **changes: Any) -> Any:
 NAMES = [name for name in ARCHITECTURES if name.removeprefix("keat-") in SMALL]
 
 
-def make_stream(events: int = 160, features: int = 2, seed: int = 0, start: int = 1_600_000_000) -> EventStream:
+def make_stream(
+    events: int = 160, features: int = 2, seed: int = 0, start: int = 1_600_000_000
+) -> EventStream:
     """Several events share a time; an event may be of a node with itself; the last five nodes have none."""
     rng = np.random.default_rng(seed)
     return EventStream.from_arrays(

@@ -12,6 +12,7 @@ from keat.cooccurrence.pair_columns import EDITIONS
 from keat.models.contract import LearnedLinkModel
 from keat.models.ctan import CTAN, CTANConfig
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
+from keat.models.dyrep import DyRep, DyRepConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.jodie import JODIE, JODIEConfig
 from keat.models.rank import KeatRank, RankConfig
@@ -19,7 +20,14 @@ from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
 StreamConfig = (
-    TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | JODIEConfig | CTANConfig
+    TGNConfig
+    | DyGFormerConfig
+    | TGATConfig
+    | GraphMixerConfig
+    | RankConfig
+    | JODIEConfig
+    | CTANConfig
+    | DyRepConfig
 )
 
 
@@ -54,5 +62,11 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "jodie": Architecture(JODIE, JODIEConfig(), "a recurrent memory of every node that drifts with time"),
     "ctan": Architecture(CTAN, CTANConfig(), "embeddings that flow between nodes without loss"),
-    "keat-ctan": Architecture(CTAN, CTANConfig(kernel="laplacian"), "CTAN whose edge evidence fades with age"),
+    "keat-ctan": Architecture(
+        CTAN, CTANConfig(kernel="laplacian"), "CTAN whose edge evidence fades with age"
+    ),
+    "dyrep": Architecture(DyRep, DyRepConfig(), "a recurrent memory told of the other's neighbourhood"),
+    "keat-dyrep": Architecture(
+        DyRep, DyRepConfig(kernel="laplacian"), "DyRep whose edge evidence fades with age"
+    ),
 }

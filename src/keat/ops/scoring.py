@@ -72,7 +72,9 @@ def relu_dot_sloped(own: Tensor, base: Tensor, slope: Tensor, gap: Tensor, weigh
     if not is_compilable(own):
         return relu_dot_sloped_plainly(own, base, slope, gap, weight)
     out = torch.empty_like(gap)
-    over_rows(_relu_dot_sloped, len(own), base.numel() * len(own), *arrays(own, base, slope, gap, weight, out))
+    over_rows(
+        _relu_dot_sloped, len(own), base.numel() * len(own), *arrays(own, base, slope, gap, weight, out)
+    )
     return out
 
 

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 from keat.errors import InputError, unknown_name
 from keat.models.ctan import CTANConfig
 from keat.models.dygformer import DyGFormerConfig
+from keat.models.dyrep import DyRepConfig
 from keat.models.gearsage import GEARSageConfig
 from keat.models.graphmixer import GraphMixerConfig
 from keat.models.jodie import JODIEConfig
@@ -30,7 +31,7 @@ BY_CONFIG: dict[type, FitConfig] = {
     TGATConfig: FitConfig(epochs=10, patience=3, lr=1e-4),
     # As TGN, which they are closest to; not compared.
     **dict.fromkeys(
-        (JODIEConfig, CTANConfig),
+        (JODIEConfig, CTANConfig, DyRepConfig),
         FitConfig(epochs=15, patience=4, batch_size=50, lr=1e-3, loss="listwise", negatives=20),
     ),
 }
@@ -41,8 +42,8 @@ WHOLE_GRAPH = FitConfig(epochs=500, patience=500, lr=1e-2, clip=2.0, tolerance=0
 # negative, 1e-4, batches of 200. Node properties and JODIE's protocol have 50 epochs and no early stopping.
 EXAMPLES = FitConfig(epochs=30, patience=5, lr=1e-4)
 PUBLISHED: dict[type, FitConfig] = {
-    # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training.
-    TGNConfig: replace(EXAMPLES, recipe="tgb-parity"),
+    # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training; so does its DyRep.
+    **dict.fromkeys((TGNConfig, DyRepConfig), replace(EXAMPLES, recipe="tgb-parity")),
     **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig), EXAMPLES),
     **dict.fromkeys((JODIEConfig, CTANConfig), EXAMPLES),
 }
