@@ -21,6 +21,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "jodie": {"dim": 8, "time_dim": 6},
     "ctan": {"dim": 8, "neighbors": 4, "layers": 2},
     "dyrep": {"dim": 8, "neighbors": 4},
+    "tncn": {"dim": 8, "neighbors": 4, "hidden": 12},
 }
 
 

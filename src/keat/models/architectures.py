@@ -18,6 +18,7 @@ from keat.models.jodie import JODIE, JODIEConfig
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
+from keat.models.tncn import TNCN, TNCNConfig
 
 StreamConfig = (
     TGNConfig
@@ -28,6 +29,7 @@ StreamConfig = (
     | JODIEConfig
     | CTANConfig
     | DyRepConfig
+    | TNCNConfig
 )
 
 
@@ -68,5 +70,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "dyrep": Architecture(DyRep, DyRepConfig(), "a recurrent memory told of the other's neighbourhood"),
     "keat-dyrep": Architecture(
         DyRep, DyRepConfig(kernel="laplacian"), "DyRep whose edge evidence fades with age"
+    ),
+    "tncn": Architecture(TNCN, TNCNConfig(), "TGN that also sees which neighbours two nodes have in common"),
+    "keat-tncn": Architecture(
+        TNCN, TNCNConfig(kernel="laplacian"), "TNCN whose edge evidence and common neighbours fade with age"
     ),
 }

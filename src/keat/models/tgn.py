@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -17,7 +19,7 @@ from keat.models.memory_model import MemoryModel
 from keat.models.tgn_config import TGNConfig
 from keat.models.tgn_memory import MemoryUpdate, NodeIdentity
 from keat.ops import Edges, mix_edges
-from keat.state import NodeState, as_tensor
+from keat.state import Kept, NodeState, as_tensor
 from keat.time_encoding import Cosine, TimeEncoder, create_time_encoder
 
 __all__ = ["TGN", "TGNConfig"]
@@ -38,6 +40,7 @@ class TGN(MemoryModel):
     """
 
     name = "tgn"
+    kept: ClassVar[Kept] = Kept()
 
     def __init__(
         self, num_nodes: int, feature_dim: int, sigma: float, config: TGNConfig, clock: Clock = PLAIN
@@ -63,7 +66,7 @@ class TGN(MemoryModel):
             shared_edge_weights=config.shared_edge_weights,
         )
         self.predictor = LinkPredictor(dim)
-        self.state = NodeState(num_nodes, feature_dim, config.neighbors, self.memory)
+        self.state = NodeState(num_nodes, feature_dim, config.neighbors, self.memory, self.kept)
 
     @property
     def at_query(self) -> bool:

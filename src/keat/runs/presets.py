@@ -16,6 +16,7 @@ from keat.models.rank import RankConfig
 from keat.models.registry import TRAINED
 from keat.models.tgat import TGATConfig
 from keat.models.tgn_config import TGNConfig
+from keat.models.tncn import TNCNConfig
 from keat.training.fit import FitConfig
 
 Preset = Literal["usual", "paper", "tgb"]
@@ -31,7 +32,7 @@ BY_CONFIG: dict[type, FitConfig] = {
     TGATConfig: FitConfig(epochs=10, patience=3, lr=1e-4),
     # As TGN, which they are closest to; not compared.
     **dict.fromkeys(
-        (JODIEConfig, CTANConfig, DyRepConfig),
+        (JODIEConfig, CTANConfig, DyRepConfig, TNCNConfig),
         FitConfig(epochs=15, patience=4, batch_size=50, lr=1e-3, loss="listwise", negatives=20),
     ),
 }
@@ -45,7 +46,7 @@ PUBLISHED: dict[type, FitConfig] = {
     # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training; so does its DyRep.
     **dict.fromkeys((TGNConfig, DyRepConfig), replace(EXAMPLES, recipe="tgb-parity")),
     **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig), EXAMPLES),
-    **dict.fromkeys((JODIEConfig, CTANConfig), EXAMPLES),
+    **dict.fromkeys((JODIEConfig, CTANConfig, TNCNConfig), EXAMPLES),
 }
 WITHOUT_STOPPING = FitConfig(epochs=50, patience=50, lr=1e-4)
 WIKI = ("tgbl-wiki", "wikipedia")

@@ -10,6 +10,12 @@ from keat.state.memory import Kept as Kept
 from keat.state.memory import Remembered as Remembered
 from keat.state.node_state import NodeState as NodeState
 
+# Of TNCN: which neighbours two nodes have in common, and of which kind.
+from keat.state.neighbor_graph import AROUND_BOTH as AROUND_BOTH
+from keat.state.neighbor_graph import BOTH as BOTH
+from keat.state.neighbor_graph import Common as Common
+from keat.state.neighbor_graph import NeighborGraph as NeighborGraph
+
 # Of models that ask for what happened before a time: all events of every node, features of nodes.
 from keat.state.history import EventHistory as EventHistory
 from keat.state.node_features import NodeFeatures as NodeFeatures

@@ -19,6 +19,7 @@ from keat.ops import Numbering
 from keat.state.checking import check_feature_dim, check_state, check_that
 from keat.state.event_log import EventLog
 from keat.state.memory import NONE, Kept, NodeMemory, Update
+from keat.state.neighbor_graph import NeighborGraph
 from keat.state.past_events import PastEvents, PastNodes, PastSlots
 from keat.state.recent_events import RecentEvents
 from keat.state.tensors import as_tensor
@@ -45,6 +46,7 @@ class NodeState(nn.Module):
         self._numbering = Numbering()
         self._just_read: tuple[Tensor, Tensor, Tensor] | None = None  # nodes, memory, last update
         self._kept: _KeptColumns | None = None
+        self._graph: NeighborGraph | None = None
         self._known_as = _NOBODY  # sources and destinations of the events that a loaded state has left out
 
     def train(self, mode: bool = True) -> Self:
@@ -65,7 +67,7 @@ class NodeState(nn.Module):
 
     def _forget_computed(self) -> None:
         """Parameters, or what is remembered, may have changed."""
-        self._just_read = self._kept = None
+        self._just_read = self._kept = self._graph = None
 
     def reserve(self, events: int) -> None:
         self._log.reserve(events)
@@ -80,7 +82,7 @@ class NodeState(nn.Module):
             size = max(needed, self.num_nodes * 3 // 2)
             self._memory.grow(size)
             self._recent.grow(size)
-            self._kept = None
+            self._kept = self._graph = None
 
     # -- observing -----------------------------------------------------------------------------------
 
@@ -98,7 +100,7 @@ class NodeState(nn.Module):
         with torch.no_grad():
             if not self._keep_just_read(nodes, last, around):
                 self._memory.observe(nodes, last, self._log, around)
-        self._just_read = None
+        self._just_read = self._graph = None
         self._recent.insert(src, dst, numbers)
         if self._kept is not None:
             self._kept.changed[nodes] = True
@@ -126,6 +128,7 @@ class NodeState(nn.Module):
         from now on. What has reached the memory stays."""
         rows = slice(first, first + len(events))
         self._log.t[rows], self._log.features[rows] = as_tensor(events.t), as_tensor(events.features)
+        self._graph = None
 
     # -- reading -------------------------------------------------------------------------------------
 
@@ -157,6 +160,13 @@ class NodeState(nn.Module):
         """The last K events of nodes, and whom they were with, by number."""
         first, event, other = self._recent.past(nodes, self._log)
         return PastNodes(first, other, event, self._log.t[event])
+
+    def graph(self) -> NeighborGraph:
+        """Who is a neighbour of whom by the last K events of every node, on the host."""
+        if self._graph is None:
+            columns = (self._recent.ring, self._log.src, self._log.dst, self._log.t)
+            self._graph = NeighborGraph(*(column.cpu().numpy() for column in columns))
+        return self._graph
 
     def forget_read(self) -> None:
         """What was read last is not of the events to come."""
