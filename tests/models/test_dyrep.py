@@ -15,7 +15,7 @@ from keat.events import EventStream
 from keat.kernels import KERNELS
 from keat.models.contract import Queries
 from keat.models.dyrep import DyRep, DyRepConfig, NeighborhoodUpdate
-from keat.models.jodie import JODIEConfig
+from keat.models.jodie_model import JODIEConfig
 from keat.models.recurrent_memory import RecurrentUpdate
 from keat.models.registry import build_model
 from keat.runs.spec import configuration
@@ -115,18 +115,18 @@ def _by_hand(model: DyRep, stream: EventStream, block: int) -> Tensor:
             t = int(stream.t[number])
             other = int(stream.src[number] + stream.dst[number]) - node
             near = past[other][-3:]
-            ends = [int(stream.src[e] + stream.dst[e]) - other for e in near]
+            far = [int(stream.src[e] + stream.dst[e]) - other for e in near]
             now = t if model.config.delta == "query" else 0
             age = torch.tensor(
-                [(now or last[end]) - int(stream.t[e]) for e, end in zip(near, ends, strict=True)]
+                [(now or last[end]) - int(stream.t[e]) for e, end in zip(near, far, strict=True)]
             )
             g = attention.lin_skip(s[other])
             if near:
                 raw = torch.cat((update.time_encoder(age), torch.tensor(stream.features[near])), dim=1)
                 edge = update.kernel(age).expand(-1, 2)[..., None] * attention.lin_edge(raw).view(-1, 2, 3)
-                key = attention.lin_key(s[ends]).view(-1, 2, 3) + edge
+                key = attention.lin_key(s[far]).view(-1, 2, 3) + edge
                 weight = (key * attention.lin_query(s[other]).view(2, 3)).sum(2).div(3**0.5).softmax(0)
-                value = attention.lin_value(s[ends]).view(-1, 2, 3) + edge
+                value = attention.lin_value(s[far]).view(-1, 2, 3) + edge
                 g = g + (weight[..., None] * value).sum(0).flatten()
             encoded = update.time_encoder(torch.tensor([t - last[node]]))[0]
             message = torch.cat((s[node], g, torch.tensor(stream.features[number]), encoded))
@@ -161,7 +161,7 @@ def test_training_says_what_evaluation_says() -> None:
 
 
 def test_a_waiting_message_reads_the_neighbourhood_of_its_own_time() -> None:
-    """Later events of the other end are not in it, even when they pushed the earlier ones out of its last K."""
+    """Later events of the other end are not in it, even when they pushed earlier ones out of its last K."""
     features = np.ones((6, 2), dtype=np.float32)
     stream = EventStream.from_arrays([0, 1, 2, 0, 3, 4], [5, 5, 5, 5, 5, 5], [0, 1, 2, 3, 4, 5], features)
     model: DyRep = build_model(stream, replace(SMALL, neighbors=2), sigma=1.0).train()

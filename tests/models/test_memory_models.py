@@ -1,4 +1,4 @@
-"""What JODIE, CTAN, DyRep and TNCN have in common: exact shortcuts, clocks that start anywhere, states that go on."""
+"""JODIE, CTAN, DyRep and TNCN: exact shortcuts, clocks that start anywhere, states that go on."""
 
 from __future__ import annotations
 

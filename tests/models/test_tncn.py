@@ -60,7 +60,8 @@ def by_hand(model: TNCN, u: int, v: int, t: int) -> Tensor:
     z = model.embed(nodes, torch.full((NODES,), t)) if model.at_query else model.embed(nodes)
 
     def psi(when: int) -> Tensor:
-        return model.pair_kernel(torch.tensor([t - when]))[0, 0]
+        weight: Tensor = model.pair_kernel(torch.tensor([t - when]))[0, 0]
+        return weight
 
     common = model.state.graph().common(np.array([u]), np.array([[v]]), far=mode == 2)
     sums = torch.zeros(5, 6)
@@ -74,7 +75,9 @@ def by_hand(model: TNCN, u: int, v: int, t: int) -> Tensor:
     return logit
 
 
-@pytest.mark.parametrize(("mode", "decoder", "dead"), [(1, 51_713, 201), (0, 102_913, 401), (2, 205_313, 801)])
+@pytest.mark.parametrize(
+    ("mode", "decoder", "dead"), [(1, 51_713, 201), (0, 102_913, 401), (2, 205_313, 801)]
+)
 def test_parameters_are_as_many_as_in_the_authors_code(mode: int, decoder: int, dead: int) -> None:
     """Without a layer there that nothing reads."""
     model = TNCN(10, 172, 1.0, TNCNConfig(mode=mode))
@@ -120,9 +123,7 @@ def test_the_shortcut_is_exact_in_every_mode(mode: int) -> None:
     everybody = np.arange(NODES, dtype=np.int32)
     for part in stream.blocks(15):
         queries = Queries(rng.integers(0, NODES, 15).astype(np.int32), part.t, everybody)
-        torch.testing.assert_close(
-            model.score(queries), model.score(own(queries)), rtol=1e-4, atol=1e-5
-        )
+        torch.testing.assert_close(model.score(queries), model.score(own(queries)), rtol=1e-4, atol=1e-5)
         model.observe(part)
 
 

@@ -85,7 +85,9 @@ def test_what_is_in_common_is_what_sets_say(seed: int, far: bool) -> None:
     """Candidates twice, sources among them, nodes without events, events of a node with itself."""
     rng = np.random.default_rng(seed)
     src, dst = rng.integers(0, NODES - 4, (2, 40))
-    graph, met = graph_of(EventStream.from_arrays(src, dst, np.sort(rng.integers(1, 30, 40)), num_nodes=NODES))
+    graph, met = graph_of(
+        EventStream.from_arrays(src, dst, np.sort(rng.integers(1, 30, 40)), num_nodes=NODES)
+    )
     asked, candidates = rng.integers(0, NODES, 6), rng.integers(0, NODES, 15)
     each = np.tile(candidates, (6, 1))
     wanted = expected(met, asked.tolist(), each.tolist(), far)

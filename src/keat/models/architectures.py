@@ -14,7 +14,7 @@ from keat.models.ctan import CTAN, CTANConfig
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.dyrep import DyRep, DyRepConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
-from keat.models.jodie import JODIE, JODIEConfig
+from keat.models.jodie_model import JODIE, JODIEConfig
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig

@@ -12,12 +12,14 @@ PARTS = {1: 2, 0: 4, 2: 8}  # of what the decoder sees of a pair, by mode
 
 KINDS = {1: range(BOTH, BOTH + 1), 0: range(BOTH, BOTH + 1), 2: range(BOTH, AROUND_BOTH + 1)}
 
-Sums = list[tuple[Tensor, Tensor]]  # for each part but the first: pairs (p,), and what is not zero there (p, d)
+Sums = list[
+    tuple[Tensor, Tensor]
+]  # for each part but the first: pairs (p,), and what is not zero there (p, d)
 
 
 class CommonNeighborPredictor(nn.Module):
-    """lin_final(ReLU(lin_hidden x)), x = [z_u ⊙ z_v ‖ sums]. Sums are given where they are not zero, and reach
-    the hidden units through their own block of the matrix."""
+    """lin_final(ReLU(lin_hidden x)), x = [z_u ⊙ z_v ‖ sums]. Sums are given where they are not zero, and
+    reach the hidden units through their own block of the matrix."""
 
     def __init__(self, dim: int, hidden: int, mode: int) -> None:
         super().__init__()
@@ -27,7 +29,7 @@ class CommonNeighborPredictor(nn.Module):
 
     def forward(self, z: Tensor, src: Tensor, dst: Tensor, sums: Sums) -> Tensor:
         """Logits (B, C) of rows of ``z`` (n, d): ``src`` (B,) with ``dst`` (B, C)."""
-        first, *others = self.lin_hidden.weight.split(self.dim, dim=1)  # (h, d) each
+        first, *others = torch.split(self.lin_hidden.weight, self.dim, dim=1)  # (h, d) each
         product = z.index_select(0, src)[:, None] * functional.embedding(dst, z)  # (B, C, d)
         hidden = functional.linear(product, first, self.lin_hidden.bias).flatten(0, 1)  # (B·C, h)
         for weight, (pair, part) in zip(others, sums, strict=True):
@@ -37,8 +39,8 @@ class CommonNeighborPredictor(nn.Module):
 
 
 def add_up(kinds: range, z: Tensor, kind: Tensor, pair: Tensor, node: Tensor, weight: Tensor) -> Sums:
-    """Σ weight · z over the entries of each kind and pair; ``node`` (E,) are rows of z. Entries are put in order
-    and summed as they are read: no row of z is copied."""
+    """Σ weight · z over the entries of each kind and pair; ``node`` (E,) are rows of z. Entries are put in
+    order and summed as they are read: no row of z is copied."""
     sums: Sums = []
     for each in kinds:
         entries = torch.nonzero(kind == each)[:, 0]

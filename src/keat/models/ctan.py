@@ -28,9 +28,9 @@ SEEDS_AT_ONCE = 1 << 11  # embedded together in evaluation: bounds the encodings
 
 @dataclass(frozen=True, slots=True)
 class CTANConfig:
-    """Sizes are those of the authors' runs on TGB. ``delta`` is what Δ means, for φ and ψ alike, as in TGN: the
-    neighbour's last update minus the event's time (``neighbor``, as in the authors' code), or the time of the
-    query minus it (``query``)."""
+    """Sizes are those of the authors' runs on TGB. ``delta`` is what Δ means, for φ and ψ alike, as in TGN:
+    the neighbour's last update minus the event's time (``neighbor``, as in the authors' code), or the time of
+    the query minus it (``query``)."""
 
     kernel: str = setting("identity", Help.KERNEL)
     width: float = setting(1.0, Help.WIDTH)
@@ -70,8 +70,8 @@ class CTAN(MemoryModel):
         z = h^L;  s_u ← z_u and s_v ← z_v once an event (u, v) is observed
         logit(u, v) = w · ReLU(W_src z_u + W_dst z_v + b) + c
 
-    All eigenvalues of W - Wᵀ - γI have the real part -γ, whatever W: what a step carries over neither grows nor
-    dies. An event reaches s through the attention of later embeddings alone.
+    All eigenvalues of W - Wᵀ - γI have the real part -γ, whatever W: what a step carries over neither grows
+    nor dies. An event reaches s through the attention of later embeddings alone.
 
     Shapes below: n nodes with V events in all, M nodes that these lead to, H heads, d numbers.
     """

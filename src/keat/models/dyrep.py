@@ -23,9 +23,9 @@ from keat.time_encoding import TimeEncoder, create_time_encoder
 
 @dataclass(frozen=True, slots=True)
 class DyRepConfig:
-    """Sizes are those of TGB's example. ``delta`` is what Δ means in the attention, for φ and ψ alike: the time
-    of the event that brings the message minus that of a past event (``query``), or the last update of the
-    neighbour minus it (``neighbor``, as in TGB's example).
+    """Sizes are those of TGB's example. ``delta`` is what Δ means in the attention, for φ and ψ alike: the
+    time of the event that brings the message minus that of a past event (``query``), or the last update of
+    the neighbour minus it (``neighbor``, as in TGB's example).
 
     With ``parity`` the attention gets no gradient, as in both public implementations."""
 

@@ -1,4 +1,4 @@
-"""Models that embed a node from a state of memories and last events, and score pairs by two cached projections."""
+"""Models that embed a node from memories and last events, and score a pair by two kept projections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node's memory that changes by a plain recurrent cell: of JODIE, and of DyRep, which says more of the other."""
+"""A memory that changes by a plain recurrent cell: of JODIE, and of DyRep, which tells it more."""
 
 from __future__ import annotations
 

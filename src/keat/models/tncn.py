@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -30,8 +31,8 @@ class TNCNConfig(TGNConfig):
 
     mode: int = setting(
         0,
-        "What is seen of a pair: 1, common neighbours; 0, also whether the two are neighbours; 2, also nodes two "
-        "steps away.",
+        "What is seen of a pair: 1, common neighbours; 0, also whether the two are neighbours; 2, also nodes "
+        "two steps away.",
     )
     hidden: int = setting(256, "Hidden units of the decoder.")
 
@@ -50,11 +51,11 @@ class TNCN(TGN):
         logit(u, v, t) = w · ReLU(W x(u, v) + b) + c                             ψ is KEAT; in TNCN it is 1
 
     where ψ_uv is 0 unless u and v are neighbours, and … are sums over nodes two steps away (mode 2). A kernel
-    also fades the edge evidence in the attention, as in KEAT-TGN. Ages of meetings are measured from the query,
-    whatever ``delta`` is.
+    also fades the edge evidence in the attention, as in KEAT-TGN. Ages of meetings are measured from the
+    query, whatever ``delta`` is.
 
-    W is a block for each part of x. All but the first are zero for a pair that shares nothing, which is most of
-    them: they are added where a sparse join finds something.
+    W is a block for each part of x. All but the first are zero for a pair that shares nothing, as most do:
+    they are added where a sparse join finds something.
 
     Shapes below: n embedded nodes, d numbers, B queries with C candidates each, E entries of common nodes.
     """
@@ -80,43 +81,47 @@ class TNCN(TGN):
             known = self._embedded(queries.candidates)
         starts = range(0, max(len(src), 1), max(rows, 1))
         pieces = (slice(start, start + rows) for start in starts)
-        return torch.cat([self._score_part(src[p], t[p], queries.rows(p.start, p.stop), known) for p in pieces])
+        return torch.cat([self._score_part(t[p], queries.rows(p.start, p.stop), known) for p in pieces])
 
-    def _embedded(self, listed: np.ndarray) -> Tensor:  # type: ignore[type-arg]
+    def _embedded(self, listed: npt.NDArray[np.int32]) -> Tensor:
         """z (C, d) of a list of candidates, kept from call to call."""
         candidates = as_tensor(listed, self.device).long()
         stale = self.state.stale(listed, candidates, self.reach)
         return self.state.renewed(candidates, stale, self.embed(candidates[stale])).T
 
-    def _score_part(self, src: Tensor, t: Tensor, queries: Queries, known: Tensor | None) -> Tensor:
+    def _score_part(self, t: Tensor, queries: Queries, known: Tensor | None) -> Tensor:
         """Where embeddings of all candidates are ``known`` (C, d), sources and common nodes are left."""
         common = self.state.graph().common(queries.src, queries.candidates, far=self.config.mode == 2)
         count, width = queries.shape
         row = common.pair // max(width, 1)  # (E,) the query of each entry
-        nodes = [queries.src, common.node]
+        nodes: list[npt.NDArray[np.integer]] = [queries.src, common.node]
         asked = [np.arange(count), row]
         if known is None:
             nodes.append(np.broadcast_to(queries.candidates, queries.shape).ravel())
             asked.append(np.arange(count).repeat(width))
         z, place = self._embed_distinct(np.concatenate(nodes), np.concatenate(asked), t)
-        own, shared, *others = torch.tensor_split(place, np.cumsum([len(part) for part in nodes])[:-1].tolist())
+        own, shared, *others = torch.tensor_split(
+            place, np.cumsum([len(part) for part in nodes])[:-1].tolist()
+        )
         if known is None:
             candidates = others[0].view(count, width)
         else:
             candidates = torch.arange(len(z), len(z) + width, device=z.device).expand(count, width)
             z = torch.cat((z, known))
-        return self.predictor(z, own, candidates, self._sums(z, own, candidates, shared, common, t))
+        sums = self._sums(z, own, candidates, shared, common, t)
+        logits: Tensor = self.predictor(z, own, candidates, sums)
+        return logits
 
-    def _embed_distinct(self, nodes: Integers, asked: Integers, t: Tensor) -> tuple[Tensor, Tensor]:
-        """z (n, d) of the distinct nodes, and where among them each of ``nodes`` is; where the time of the query
-        matters, of the distinct (node, query)."""
+    def _embed_distinct(
+        self, nodes: npt.NDArray[np.integer], asked: Integers, t: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """z (n, d) of the distinct nodes, and where among them each of ``nodes`` is; where the time of the
+        query matters, of the distinct (node, query)."""
         ids = as_tensor(nodes, self.device).long()
         if not self.at_query:
             distinct, place = self.state.distinct(ids)
             return self.embed(distinct), place
-        key, place = torch.unique(
-            ids * len(t) + as_tensor(asked, self.device), return_inverse=True
-        )  # of a query, by its number
+        key, place = torch.unique(ids * len(t) + as_tensor(asked, self.device), return_inverse=True)
         return self.embed(key // len(t), t[key % len(t)]), place
 
     def _sums(

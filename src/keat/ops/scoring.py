@@ -65,10 +65,8 @@ def relu_dot_both(own: Tensor, common: Tensor, others: Tensor, weight: Tensor) -
 
 
 def relu_dot_sloped(own: Tensor, base: Tensor, slope: Tensor, gap: Tensor, weight: Tensor) -> Tensor:
-    """out_ij = Σ_k weight_k max(own_ik + base_kj + gap_ij slope_kj, 0): (n, d), (d, m), (d, m), (n, m) → (n, m).
-
-    Inference only.
-    """
+    """out_ij = Σ_k weight_k max(own_ik + base_kj + gap_ij slope_kj, 0): (n, d), (d, m) twice, (n, m) →
+    (n, m). Inference only."""
     if not is_compilable(own):
         return relu_dot_sloped_plainly(own, base, slope, gap, weight)
     out = torch.empty_like(gap)

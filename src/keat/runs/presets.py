@@ -11,7 +11,7 @@ from keat.models.dygformer import DyGFormerConfig
 from keat.models.dyrep import DyRepConfig
 from keat.models.gearsage import GEARSageConfig
 from keat.models.graphmixer import GraphMixerConfig
-from keat.models.jodie import JODIEConfig
+from keat.models.jodie_model import JODIEConfig
 from keat.models.rank import RankConfig
 from keat.models.registry import TRAINED
 from keat.models.tgat import TGATConfig
@@ -43,7 +43,7 @@ WHOLE_GRAPH = FitConfig(epochs=500, patience=500, lr=1e-2, clip=2.0, tolerance=0
 # negative, 1e-4, batches of 200. Node properties and JODIE's protocol have 50 epochs and no early stopping.
 EXAMPLES = FitConfig(epochs=30, patience=5, lr=1e-4)
 PUBLISHED: dict[type, FitConfig] = {
-    # TGB's TGN, and the paper's on top of it, squash scores by a second sigmoid in training; so does its DyRep.
+    # TGB's TGN, the paper's on top of it, and TGB's DyRep squash scores by a second sigmoid in training.
     **dict.fromkeys((TGNConfig, DyRepConfig), replace(EXAMPLES, recipe="tgb-parity")),
     **dict.fromkeys((DyGFormerConfig, GraphMixerConfig, TGATConfig), EXAMPLES),
     **dict.fromkeys((JODIEConfig, CTANConfig, TNCNConfig), EXAMPLES),

@@ -1,7 +1,7 @@
-"""Who is a neighbour of whom by the last K events of every node, and which neighbours two nodes have in common.
+"""Who is a neighbour of whom by the last K events of every node, and which neighbours two have in common.
 
-a and b are neighbours if the last K events of either have one with the other. So neighbours depend on what was
-observed and on nothing that is asked, and are mutual; a popular node has more than K.
+a and b are neighbours if the last K events of either have one with the other. So neighbours depend on what
+was observed and on nothing that is asked, and are mutual; a popular node has more than K.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ class Common(NamedTuple):
     kind: Integers  # (E,) one of the above
     pair: Integers  # (E,)
     node: Integers  # (E,) w
-    from_source: Integers  # (E,) when the step from u was; two steps are as old as the older, the youngest count
+    from_source: (
+        Integers  # (E,) when the step from u was; two steps are as old as the older, the youngest count
+    )
     from_candidate: Integers  # (E,) the same from v
     onward: Integers  # (E,) from m to w, for AROUND_BOTH
     met: Integers  # (M,) pairs that are neighbours
@@ -57,8 +59,8 @@ class NeighborGraph:
         return found
 
     def common(self, src: Nodes, candidates: Nodes, *, far: bool = False) -> Common:
-        """What sources (B,) have in common with candidates, (B, C) or (C,) for all; with ``far`` of all kinds,
-        else common neighbours alone.
+        """What sources (B,) have in common with candidates, (B, C) or (C,) for all; with ``far`` of all
+        kinds, else common neighbours alone.
 
         One list for all is joined from the other side: through the neighbours of the source's neighbours, so
         that candidates which share nothing cost nothing.

@@ -234,8 +234,8 @@ class NodeState(nn.Module):
 
     def stale(self, key: object, nodes: Tensor, hops: int = 1) -> Tensor:
         """Positions of those nodes of a list whose column is not known, or may have changed since it was: an
-        event was observed of the node or of one that it has had an event with (``hops`` 1; with 0 of the node,
-        with 2 also of one that those have had an event with …). ``key`` is the list's own."""
+        event was observed of the node or of one that it has had an event with (``hops`` 1; with 0 of the
+        node, with 2 also of one that those have had an event with …). ``key`` is the list's own."""
         if self._kept is None or self._kept.key is not key:
             unknown = torch.ones(self.num_nodes, dtype=torch.bool, device=nodes.device)
             self._kept = _KeptColumns(key, None, unknown)

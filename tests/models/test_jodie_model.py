@@ -13,7 +13,7 @@ from keat.events import EventStream
 from keat.kernels import KERNELS
 from keat.models.contract import Queries
 from keat.models.gap_scale import GapScale
-from keat.models.jodie import JODIE, JODIEConfig
+from keat.models.jodie_model import JODIE, JODIEConfig
 from keat.models.registry import build_model
 from keat.runs.spec import configuration
 

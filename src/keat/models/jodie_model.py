@@ -44,8 +44,8 @@ class JODIEConfig:
         check_range(self, 0, 0.999, "dropout")
         if self.kernel != "identity":
             raise InputError(
-                f"A kernel weighs the evidence of past events by their age, and JODIE reads none when it scores, "
-                f"only a memory; leave the kernel '{self.kernel}' out, or choose keat-dyrep or keat-tgn."
+                "A kernel weighs the evidence of past events by their age, and JODIE reads none when it "
+                f"scores, only a memory; leave the kernel '{self.kernel}' out, or choose keat-dyrep."
             )
 
 
