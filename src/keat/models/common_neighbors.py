@@ -33,8 +33,8 @@ class CommonNeighborPredictor(nn.Module):
         product = z.index_select(0, src)[:, None] * functional.embedding(dst, z)  # (B, C, d)
         hidden = functional.linear(product, first, self.lin_hidden.bias).flatten(0, 1)  # (B·C, h)
         for weight, (pair, part) in zip(others, sums, strict=True):
-            hidden = hidden.index_add(0, pair, functional.linear(part, weight).to(hidden.dtype))
-        logits: Tensor = self.lin_final(torch.relu(hidden))
+            hidden.index_add_(0, pair, functional.linear(part, weight).to(hidden.dtype))
+        logits: Tensor = self.lin_final(torch.relu_(hidden))
         return logits.view(dst.shape)
 
 
