@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import EmbedsNodes, KeepsEvents, LearnedLinkModel, Queries
 from keat.models.registry import build_model
+from keat.runs.run_model import train_run
+from keat.runs.spec import RunSpec
+from keat.training.fit import FitConfig
 
 NODES = 30
 SMALL: dict[str, dict[str, Any]] = {
@@ -166,3 +171,16 @@ def test_nodes_have_embeddings(name: str) -> None:
     assert z.shape == (4, model.embedding_dim)
     assert torch.equal(z[0], z[1])
     assert torch.isfinite(z).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_resumed_training_comes_to_the_same_bits(name: str, tmp_path: Path) -> None:
+    """Validated every second epoch, so that the first is kept with messages that wait."""
+    data, found = Dataset(make_stream(200)), []
+    for folder, epochs in (("once", [2]), ("twice", [1, 2])):
+        for each in epochs:
+            fitting = FitConfig(epochs=each, batch_size=40, lr=1e-2, validate_every=2)
+            spec = RunSpec(name, small(name), fitting)
+            reports = train_run(spec, data, tmp_path / folder, resume=each > epochs[0]).reports
+        found.append((reports[-1].loss, reports[-1].val))
+    assert found[0] == found[1]

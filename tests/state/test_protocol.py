@@ -9,7 +9,7 @@ import torch
 
 from conftest import MakeStream
 from keat.models.tgn_memory import MemoryUpdate
-from keat.state import EventCounts, EventHistory, EventState, NodeState, State
+from keat.state import EventCounts, EventHistory, EventState, Kept, NodeState, State
 from keat.time_encoding import Cosine
 
 NODES = 20
@@ -20,11 +20,21 @@ def node_state() -> NodeState:
     return NodeState(NODES, 0, 4, MemoryUpdate(0, 8, Cosine(8))).eval()
 
 
+def more_of_nodes() -> NodeState:
+    torch.manual_seed(0)
+    kept = Kept(around=4, from_first=True)
+    return NodeState(NODES, 0, 4, MemoryUpdate(0, 8, Cosine(8)), kept).train()
+
+
 def history() -> EventHistory:
     return EventHistory(NODES, 0)
 
 
-KEEP_EVENTS: dict[str, Callable[[], EventState]] = {"of nodes": node_state, "history": history}
+KEEP_EVENTS: dict[str, Callable[[], EventState]] = {
+    "of nodes": node_state,
+    "more of nodes, in training": more_of_nodes,
+    "history": history,
+}
 STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts}
 
 
