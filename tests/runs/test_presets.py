@@ -19,7 +19,7 @@ def test_published_settings_are_one_negative_at_a_low_rate(name: str, preset: st
     fit = usual_fit(name, "link-ranking", preset, "tgbl-review")  # type: ignore[arg-type]
     assert (fit.epochs, fit.patience, fit.batch_size) == (30, 5, 200)
     assert (fit.lr, fit.loss, fit.negatives, fit.historical) == (1e-4, "pairwise", 1, 0.0)
-    assert fit.recipe == ("tgb-parity" if name.endswith("tgn") else "sound")
+    assert fit.recipe == ("tgb-parity" if name.endswith(("tgn", "dyrep")) else "sound")
 
 
 def test_on_wiki_the_paper_trains_longer() -> None:

@@ -11,7 +11,16 @@ from conftest import MakeStream
 from keat.clock import PLAIN
 from keat.models.nat.refresh import SlotRefresh
 from keat.models.tgn_memory import MemoryUpdate
-from keat.state import EventCounts, EventHistory, EventState, NeighborSlots, NodeState, SlotSizes, State
+from keat.state import (
+    EventCounts,
+    EventHistory,
+    EventState,
+    Kept,
+    NeighborSlots,
+    NodeState,
+    SlotSizes,
+    State,
+)
 from keat.time_encoding import Cosine
 
 NODES = 20
@@ -20,6 +29,12 @@ NODES = 20
 def node_state() -> NodeState:
     torch.manual_seed(0)
     return NodeState(NODES, 0, 4, MemoryUpdate(0, 8, Cosine(8))).eval()
+
+
+def more_of_nodes() -> NodeState:
+    torch.manual_seed(0)
+    kept = Kept(around=4, from_first=True)
+    return NodeState(NODES, 0, 4, MemoryUpdate(0, 8, Cosine(8)), kept).train()
 
 
 def history() -> EventHistory:
@@ -34,6 +49,7 @@ def neighbor_slots() -> NeighborSlots:
 
 KEEP_EVENTS: dict[str, Callable[[], EventState]] = {
     "of nodes": node_state,
+    "more of nodes, in training": more_of_nodes,
     "history": history,
     "of neighbours": neighbor_slots,
 }

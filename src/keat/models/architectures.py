@@ -11,13 +11,17 @@ from dataclasses import dataclass
 from keat.cooccurrence.pair_columns import EDITIONS
 from keat.models.cawn import CAWN, CAWNConfig
 from keat.models.contract import LearnedLinkModel
+from keat.models.ctan import CTAN, CTANConfig
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
+from keat.models.dyrep import DyRep, DyRepConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
+from keat.models.jodie_model import JODIE, JODIEConfig
 from keat.models.nat import NAT, NATConfig
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.tcl import TCL, TCLConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
+from keat.models.tncn import TNCN, TNCNConfig
 
 StreamConfig = (
     TGNConfig
@@ -28,6 +32,10 @@ StreamConfig = (
     | TCLConfig
     | NATConfig
     | CAWNConfig
+    | JODIEConfig
+    | CTANConfig
+    | DyRepConfig
+    | TNCNConfig
 )
 
 
@@ -67,5 +75,18 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "keat-rank": Architecture(
         KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
+    ),
+    "jodie": Architecture(JODIE, JODIEConfig(), "a recurrent memory of every node that drifts with time"),
+    "ctan": Architecture(CTAN, CTANConfig(), "embeddings that flow between nodes without loss"),
+    "keat-ctan": Architecture(
+        CTAN, CTANConfig(kernel="laplacian"), "CTAN whose edge evidence fades with age"
+    ),
+    "dyrep": Architecture(DyRep, DyRepConfig(), "a recurrent memory told of the other's neighbourhood"),
+    "keat-dyrep": Architecture(
+        DyRep, DyRepConfig(kernel="laplacian"), "DyRep whose edge evidence fades with age"
+    ),
+    "tncn": Architecture(TNCN, TNCNConfig(), "TGN that also sees which neighbours two nodes have in common"),
+    "keat-tncn": Architecture(
+        TNCN, TNCNConfig(kernel="laplacian"), "TNCN whose edge evidence and common neighbours fade with age"
     ),
 }

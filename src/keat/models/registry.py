@@ -94,6 +94,7 @@ def build_model(train: EventStream, config: Any, seed: int = 0, sigma: float | N
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = assemble(config, train.num_nodes, train.feature_dim, sigma, clock)
+    model.look_at(train)
     return model.eval()
 
 

@@ -24,6 +24,7 @@ from keat.ops.all_times import turn_to_all_times as turn_to_all_times
 # The decoder's logits of many pairs.
 from keat.ops.scoring import relu_dot as relu_dot
 from keat.ops.scoring import relu_dot_both as relu_dot_both
+from keat.ops.scoring import relu_dot_sloped as relu_dot_sloped
 from keat.ops.scoring import score_pairs as score_pairs
 
 # Messages to the memory of nodes, and how it changes by them.

@@ -6,8 +6,15 @@ from keat.state.protocol import EventState as EventState
 from keat.state.protocol import State as State
 
 # Of TGN: the last K events of every node, and its memory.
+from keat.state.memory import Kept as Kept
 from keat.state.memory import Remembered as Remembered
 from keat.state.node_state import NodeState as NodeState
+
+# Of TNCN: which neighbours two nodes have in common, and of which kind.
+from keat.state.neighbor_graph import AROUND_BOTH as AROUND_BOTH
+from keat.state.neighbor_graph import BOTH as BOTH
+from keat.state.neighbor_graph import Common as Common
+from keat.state.neighbor_graph import NeighborGraph as NeighborGraph
 
 # Of models that ask for what happened before a time: all events of every node, features of nodes.
 from keat.state.history import EventHistory as EventHistory
@@ -22,6 +29,7 @@ from keat.state.neighbor_slots import hash_slot as hash_slot
 
 # The last events of some nodes, as either is read.
 from keat.state.past_events import PastEvents as PastEvents
+from keat.state.past_events import PastNodes as PastNodes
 from keat.state.past_events import PastSlots as PastSlots
 
 # Of heuristics and heads: counts, tables of pairs, a number for every node.
