@@ -9,7 +9,7 @@ import torch
 
 from conftest import MakeStream
 from keat.models.tgn_memory import MemoryUpdate
-from keat.state import EventCounts, EventHistory, EventState, NodeState, State
+from keat.state import EventCounts, EventHistory, EventState, FadingCounts, NodeState, State
 from keat.time_encoding import Cosine
 
 NODES = 20
@@ -24,8 +24,12 @@ def history() -> EventHistory:
     return EventHistory(NODES, 0)
 
 
+def fading_counts() -> FadingCounts:
+    return FadingCounts(NODES, width=30.0)
+
+
 KEEP_EVENTS: dict[str, Callable[[], EventState]] = {"of nodes": node_state, "history": history}
-STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts}
+STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts, "fading": fading_counts}
 
 
 def same(one: State, other: State) -> bool:
