@@ -13,10 +13,11 @@ from keat.models.contract import LearnedLinkModel
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.rank import KeatRank, RankConfig
+from keat.models.slm import SLM, SLMConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
-StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig
+StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | SLMConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,4 +49,5 @@ ARCHITECTURES: dict[str, Architecture] = {
     "keat-rank": Architecture(
         KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
     ),
+    "slm": Architecture(SLM, SLMConfig(), "smoothed counts of what follows what, and 13 weights"),
 }

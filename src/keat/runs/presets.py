@@ -11,6 +11,7 @@ from keat.models.gearsage import GEARSageConfig
 from keat.models.graphmixer import GraphMixerConfig
 from keat.models.rank import RankConfig
 from keat.models.registry import TRAINED
+from keat.models.slm import SLMConfig
 from keat.models.tgat import TGATConfig
 from keat.models.tgn_config import TGNConfig
 from keat.training.fit import FitConfig
@@ -26,6 +27,9 @@ BY_CONFIG: dict[type, FitConfig] = {
     DyGFormerConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),
     GraphMixerConfig: FitConfig(epochs=5, patience=2, batch_size=50, lr=1e-3),
     TGATConfig: FitConfig(epochs=10, patience=3, lr=1e-4),
+    SLMConfig: FitConfig(
+        epochs=20, patience=4, lr=1e-2, clip=1.0, loss="listwise", negatives=1
+    ),  # its authors'
 }
 NODES = FitConfig(lr=1e-3)
 WHOLE_GRAPH = FitConfig(epochs=500, patience=500, lr=1e-2, clip=2.0, tolerance=0.0)  # GEARSage's own

@@ -26,7 +26,7 @@ Ids = npt.NDArray[np.int32]
 NONE = -1
 OUT, IN = 0, 1  # roles of a node: source, destination
 COUNT, LAST, MOMENT, DISTINCT = 0, 1, 2, 3  # columns of counts; pairs have no DISTINCT
-PAIRS, EVENTS, MOMENTS, NOW = 0, 1, 2, 3  # places in the clock
+PAIRS, EVENTS, MOMENTS, DESTINATIONS, NOW = 0, 1, 2, 3, 4  # places in the clock
 
 
 class CountTables(NamedTuple):
@@ -43,7 +43,7 @@ class CountTables(NamedTuple):
     pair_sums: Floats  # (pairs,)
     node_counts: Integers  # (nodes, 2, 4) by role; DISTINCT counts the partners
     node_sums: Floats  # (nodes, 2)
-    clock: Integers  # (4,) pairs, events and moments so far, the last time
+    clock: Integers  # (5,) pairs, events, moments and destinations so far, the last time
     total: Floats  # (1,) sum over all events, as of the last time
 
 
@@ -71,7 +71,7 @@ class FadingCounts:
             pair_sums=np.zeros(1),
             node_counts=np.zeros((max(self.num_nodes, 1), 2, 4), dtype=np.int64),
             node_sums=np.zeros((max(self.num_nodes, 1), 2)),
-            clock=np.zeros(4, dtype=np.int64),
+            clock=np.zeros(5, dtype=np.int64),
             total=np.zeros(1),
         )
 
@@ -187,7 +187,7 @@ _EXPECTED: dict[str, Expected] = {
     "pair_sums": Expected(torch.float64, ("pairs",)),
     "node_counts": whole("nodes", 2, 4),
     "node_sums": Expected(torch.float64, ("nodes", 2)),
-    "clock": whole(4),
+    "clock": whole(5),
     "total": Expected(torch.float64, (1,)),
 }
 
@@ -244,6 +244,7 @@ def count_event(tables: CountTables, src: int, dst: int, t: int) -> None:
         end = src if role == OUT else dst
         node = tables.node_counts[end, role]
         tables.node_sums[end, role] = 1.0 + tables.node_sums[end, role] * left_over(tables, node[LAST], t)
+        clock[DESTINATIONS] += role == IN and node[COUNT] == 0
         node[COUNT] += 1
         node[LAST], node[MOMENT] = t, clock[MOMENTS]
         node[DISTINCT] += new
