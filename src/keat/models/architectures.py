@@ -16,8 +16,11 @@ from keat.models.rank import KeatRank, RankConfig
 from keat.models.slm import SLM, SLMConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
+from keat.models.tpnet import TPNet, TPNetConfig
 
-StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | SLMConfig
+StreamConfig = (
+    TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | SLMConfig | TPNetConfig
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,4 +53,8 @@ ARCHITECTURES: dict[str, Architecture] = {
         KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
     ),
     "slm": Architecture(SLM, SLMConfig(), "smoothed counts of what follows what, and 13 weights"),
+    "tpnet": Architecture(TPNet, TPNetConfig(), "walks between two nodes that fade, in projections"),
+    "keat-tpnet": Architecture(
+        TPNet, TPNetConfig(decay="0.05,0.75,12", kernel="laplacian"), "TPNet whose walks fade at three widths"
+    ),
 }

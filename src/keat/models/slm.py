@@ -56,7 +56,7 @@ class SLMConfig:
 
 
 class SLM(LearnedLinkModel):
-    """With the probabilities of `SLMPast` and recency r = exp(-(t - last meeting)/width), 0 if they never met,
+    """With the probabilities of `SLMPast` and recency r = exp(-(t - last meeting)/width), 0 if never met,
 
         logit(u, z, t) = w · [log P(z), log P(z|u), log P(z|v₁) … log P(z|v_K), r, and if they are wanted
                               log P_co(z), r of the destination, r ten times as fast and as slow] + b
