@@ -14,7 +14,7 @@ import torch
 from keat.events import EventStream
 from keat.events.units import clock_of
 from keat.models.contract import LinkModel, Queries
-from keat.ops import Floats, Integers, compiled
+from keat.ops import Floats, Integers, compiled, frozen
 from keat.state import FadingCounts, NodeArray
 
 COUNT, LAST = 0, 1  # columns of `FadingCounts`
@@ -68,7 +68,7 @@ class Base3(LinkModel):
         self.visits.observe(events)
         late = events.t > self.trained_until
         when = (self.fadings + np.cumsum(late)) * -math.log(FADING)
-        _add_logarithms(self.log_popularity.writable(events.dst), events.dst, when)
+        _add_logarithms(self.log_popularity.writable(events.dst), *frozen(events.dst, when))
         self.fadings += int(late.sum())
 
     def score(self, queries: Queries) -> torch.Tensor:
@@ -125,12 +125,13 @@ class _Visits:
                 for column in (self.dst, self.t, self.previous)
             )
         self.dst[self.length : last], self.t[self.length : last] = events.dst, events.t
-        _chain(self.head.writable(events.src), self.previous, events.src, self.length)
+        _chain(self.head.writable(events.src), self.previous, *frozen(events.src), self.length)
         self.length = last
 
     def sum_up(self, src: Ids, t: Integers, popularity: Floats, window: float, sums: Floats) -> None:
         """Σ exp(-age/window) · popularity over the last visits of each source that are in the window."""
-        _sum_up(self.head.at(src), self.dst, self.t, self.previous, t, popularity, window, sums)
+        head = self.head.at(src)
+        _sum_up(*frozen(head, self.dst, self.t, self.previous, t, popularity), window, sums)
 
 
 @compiled

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from keat.clock import Clock
-from keat.ops import Floats, Integers, compiled
+from keat.ops import Floats, Integers, compiled, frozen
 from keat.state import (
     CountTables,
     FadingCounts,
@@ -94,7 +94,7 @@ class SLMPast:
     def observe(self, src: Ids, dst: Ids, t: Integers) -> None:
         """Consecutive events, never older than those before."""
         self.make_room(_needed(src, dst), len(t))
-        _take_in(self._memory(), src, dst, t, 0, len(t))
+        _take_in(self._memory(), *frozen(src, dst, t), 0, len(t))
 
     def read_in_turn(
         self, src: Ids, t: Integers, candidates: Ids, event_src: Ids, event_dst: Ids, event_t: Integers
@@ -105,9 +105,8 @@ class SLMPast:
         self.make_room(_needed(src, candidates, event_src, event_dst), len(event_t))
         shape = (len(src), candidates.shape[-1])
         found = np.zeros((*shape, self.columns), dtype=np.float32)
-        asked = np.broadcast_to(candidates, shape)
-        events = (event_src, event_dst, event_t)
-        done = _read_in_turn(self._memory(), self.smoothing, src, t, asked, *events, found)
+        columns = (src, t, np.broadcast_to(candidates, shape), event_src, event_dst, event_t)
+        done = _read_in_turn(self._memory(), self.smoothing, *frozen(*columns), found)
         return torch.from_numpy(found), done
 
     # -- state -----------------------------------------------------------------------------------------
@@ -180,44 +179,56 @@ def _read_in_turn(
 
 @compiled
 def _describe(memory: Memory, how: Smoothing, src: int, t: int, candidates: Ids, found: Floats) -> None:
-    """All columns of one question."""
+    """All columns of one question. What no candidate changes is computed first; for pairs that never met, and
+    these are most, log P(z|x) = log B(z) + log α/(n(x) + α)."""
     visits, steps, near, latest = memory.visits, memory.steps, memory.near, memory.latest[src]
-    alpha, length = how.alpha, len(latest)
+    alpha, length, after = how.alpha, len(latest), 2 + len(latest)
     begin = alpha * max(visits.clock[DESTINATIONS], 1)
     all_visits = visits.total[0] * left_over(visits, visits.clock[NOW], t) + begin
     all_steps = steps.clock[PAIRS] + begin
-    near_all = alpha
+    from_src, from_near = _node_sum(visits, src, OUT, t) + alpha, alpha
+    from_latest, same = np.empty(length), np.empty(length, dtype=np.int64)
     for k in range(length):
+        same[k] = k
         if latest[k] >= 0:
-            near_all += _node_sum(near, latest[k], OUT, t)
+            from_latest[k] = _node_sum(steps, latest[k], OUT, t) + alpha
+            from_near += _node_sum(near, latest[k], OUT, t)
+            for before in range(k - 1, -1, -1):
+                same[k] = before if latest[before] == latest[k] else same[k]
+    unmet_by_src = math.log(alpha / from_src)
     for j in range(len(candidates)):
         z, row = candidates[j], found[j]
         marginal = (_node_sum(visits, z, IN, t) + alpha) / all_visits
-        base = marginal
-        if how.continuation:
-            base = (steps.node_counts[z, IN, DISTINCT] + alpha) / all_steps
+        base = (steps.node_counts[z, IN, DISTINCT] + alpha) / all_steps if how.continuation else marginal
+        log_base = math.log(base)
         row[0] = math.log(marginal)
         pair = pair_row(visits, src, z)
-        own = _pair_sum(visits, pair, t)
-        row[1] = math.log((own + alpha * base) / (_node_sum(visits, src, OUT, t) + alpha))
+        row[1] = log_base + unmet_by_src
+        if pair >= 0:
+            row[1] = math.log((_pair_sum(visits, pair, t) + alpha * base) / from_src)
+            age = (t - visits.pair_counts[pair, LAST]) * visits.multiply / visits.divide * how.recency_rate
+            row[after] = math.exp(-age)
+            row[after + 3], row[after + 4] = math.exp(-10.0 * age), math.exp(-0.1 * age)
+        seen = visits.node_counts[z, IN]
+        if seen[COUNT] > 0:
+            age = (t - seen[LAST]) * visits.multiply / visits.divide * how.recency_rate
+            row[after + 2] = math.exp(-age)
+        reached = steps.node_counts[z, IN, COUNT] > 0  # else nothing ever led there
         near_here = alpha * base
         for k in range(length):
             v = latest[k]
             if v < 0:
                 break
-            stepped = _pair_sum(steps, pair_row(steps, v, z), t)
-            row[2 + k] = math.log((stepped + alpha * base) / (_node_sum(steps, v, OUT, t) + alpha))
-            near_here += _pair_sum(near, pair_row(near, v, z), t)
-        after = 2 + length
-        if pair >= 0:
-            age = (t - visits.pair_counts[pair, LAST]) * visits.multiply / visits.divide * how.recency_rate
-            row[after] = math.exp(-age)
-            row[after + 3], row[after + 4] = math.exp(-10.0 * age), math.exp(-0.1 * age)
-        row[after + 1] = math.log(near_here / near_all)
-        seen = visits.node_counts[z, IN]
-        if seen[COUNT] > 0:
-            age = (t - seen[LAST]) * visits.multiply / visits.divide * how.recency_rate
-            row[after + 2] = math.exp(-age)
+            met = pair_row(steps, v, z) if reached and same[k] == k else np.int64(NONE)
+            if met >= 0:
+                row[2 + k] = math.log((_pair_sum(steps, met, t) + alpha * base) / from_latest[k])
+            elif same[k] < k:
+                row[2 + k] = row[2 + same[k]]
+            else:
+                row[2 + k] = log_base + math.log(alpha / from_latest[k])
+            if reached:
+                near_here += _pair_sum(near, pair_row(near, v, z), t)
+        row[after + 1] = math.log(near_here / from_near)
 
 
 @compiled

@@ -37,6 +37,17 @@ def _compile(function: F, **options: Any) -> F:
         return cast(F, numba.njit(nogil=True, **options)(function))
 
 
+def frozen(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
+    """Arrays that a loop only reads, all contiguous and not to be written to: it is compiled once for them,
+    and not again for every mixture of slices, broadcast lists and columns of a stream."""
+    found = []
+    for column in columns:
+        view = np.ascontiguousarray(column).view()
+        view.flags.writeable = False
+        found.append(view)
+    return tuple(found)
+
+
 def is_compilable(tensor: torch.Tensor) -> bool:
     """Whether compiled loops can read this tensor where it is."""
     return tensor.device.type in DEVICES and tensor.dtype in (torch.float32, torch.float64)
