@@ -68,7 +68,7 @@ class Base3(LinkModel):
         self.visits.observe(events)
         late = events.t > self.trained_until
         when = (self.fadings + np.cumsum(late)) * -math.log(FADING)
-        _add_logarithms(self.log_popularity.writable(events.dst), *frozen(events.dst, when))
+        _add_logarithms(self.log_popularity.writable(events.dst), frozen(events.dst), frozen(when))
         self.fadings += int(late.sum())
 
     def score(self, queries: Queries) -> torch.Tensor:
@@ -114,7 +114,7 @@ class _Visits:
     def __init__(self) -> None:
         self.length = 0
         self.head = NodeArray(0, -1, np.int64)
-        self.dst, self.t, self.previous = np.empty((3, 1 << 10), dtype=np.int64)
+        self.dst, self.t, self.previous = (np.empty(1 << 10, dtype=np.int64) for _ in range(3))
 
     def observe(self, events: EventStream) -> None:
         last = self.length + len(events)
@@ -125,13 +125,13 @@ class _Visits:
                 for column in (self.dst, self.t, self.previous)
             )
         self.dst[self.length : last], self.t[self.length : last] = events.dst, events.t
-        _chain(self.head.writable(events.src), self.previous, *frozen(events.src), self.length)
+        _chain(self.head.writable(events.src), self.previous, frozen(events.src), self.length)
         self.length = last
 
     def sum_up(self, src: Ids, t: Integers, popularity: Floats, window: float, sums: Floats) -> None:
         """Σ exp(-age/window) · popularity over the last visits of each source that are in the window."""
         head = self.head.at(src)
-        _sum_up(*frozen(head, self.dst, self.t, self.previous, t, popularity), window, sums)
+        _sum_up(head, self.dst, self.t, self.previous, frozen(t), popularity, window, sums)
 
 
 @compiled

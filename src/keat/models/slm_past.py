@@ -94,7 +94,7 @@ class SLMPast:
     def observe(self, src: Ids, dst: Ids, t: Integers) -> None:
         """Consecutive events, never older than those before."""
         self.make_room(_needed(src, dst), len(t))
-        _take_in(self._memory(), *frozen(src, dst, t), 0, len(t))
+        _take_in(self._memory(), frozen(src), frozen(dst), frozen(t), 0, len(t))
 
     def read_in_turn(
         self, src: Ids, t: Integers, candidates: Ids, event_src: Ids, event_dst: Ids, event_t: Integers
@@ -105,8 +105,17 @@ class SLMPast:
         self.make_room(_needed(src, candidates, event_src, event_dst), len(event_t))
         shape = (len(src), candidates.shape[-1])
         found = np.zeros((*shape, self.columns), dtype=np.float32)
-        columns = (src, t, np.broadcast_to(candidates, shape), event_src, event_dst, event_t)
-        done = _read_in_turn(self._memory(), self.smoothing, *frozen(*columns), found)
+        done = _read_in_turn(
+            self._memory(),
+            self.smoothing,
+            frozen(src),
+            frozen(t),
+            frozen(np.broadcast_to(candidates, shape)),
+            frozen(event_src),
+            frozen(event_dst),
+            frozen(event_t),
+            found,
+        )
         return torch.from_numpy(found), done
 
     # -- state -----------------------------------------------------------------------------------------

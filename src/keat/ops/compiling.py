@@ -13,6 +13,7 @@ import torch
 Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S", bound=np.generic)
 
 DEVICES = frozenset({"cpu"})  # whose memory compiled loops can read
 
@@ -37,15 +38,12 @@ def _compile(function: F, **options: Any) -> F:
         return cast(F, numba.njit(nogil=True, **options)(function))
 
 
-def frozen(*columns: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], ...]:
-    """Arrays that a loop only reads, all contiguous and not to be written to: it is compiled once for them,
-    and not again for every mixture of slices, broadcast lists and columns of a stream."""
-    found = []
-    for column in columns:
-        view = np.ascontiguousarray(column).view()
-        view.flags.writeable = False
-        found.append(view)
-    return tuple(found)
+def frozen(array: npt.NDArray[S]) -> npt.NDArray[S]:
+    """An array that a loop only reads, contiguous and not to be written to: the loop is compiled once, and not
+    again for every mixture of slices, broadcast lists and columns of a stream."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def is_compilable(tensor: torch.Tensor) -> bool:

@@ -105,7 +105,7 @@ class FadingCounts:
     def add(self, src: Ids, dst: Ids, t: Integers) -> None:
         """Consecutive events, never older than those before."""
         self.make_room(1 + int(max(src.max(initial=-1), dst.max(initial=-1))), len(t))
-        _count_events(self.tables, *frozen(src, dst, t))
+        _count_events(self.tables, frozen(src), frozen(dst), frozen(t))
 
     def __len__(self) -> int:
         """The number of events."""
@@ -167,7 +167,7 @@ class FadingCounts:
         """Rows (B, C) of pairs (src[i], candidates[i, j]), or (src[i], candidates[j]) if they are shared; -1
         where they have never met."""
         found = np.empty((len(src), candidates.shape[-1]), dtype=np.int64)
-        _find(self.tables, *frozen(src, np.broadcast_to(candidates, found.shape)), found)
+        _find(self.tables, frozen(src), frozen(np.broadcast_to(candidates, found.shape)), found)
         return found
 
     def of_pairs(self, rows: Integers, column: int) -> Integers:

@@ -135,7 +135,7 @@ class WalkMatrices:
         """Consecutive events, never older than those before."""
         if len(t) == 0:
             return
-        src, dst, t = frozen(src, dst, t)
+        src, dst, t = frozen(src), frozen(dst), frozen(t)
         self.make_room(1 + int(max(src.max(), dst.max())))
         if self.batched:
             let_go(self.tables)
@@ -177,8 +177,8 @@ class WalkMatrices:
         self._make_room_for_events(len(happened))
         shape = (*left.shape, *self.tables.grams.shape[1:])
         grams = np.empty((3, *shape), dtype=np.float32)
-        columns = frozen(left, right, t, src, dst, happened)
-        done = read_in_turn(self.tables, *columns, until_query, grams)
+        pairs, events = (frozen(left), frozen(right)), (frozen(src), frozen(dst), frozen(happened))
+        done = read_in_turn(self.tables, *pairs, frozen(t), *events, until_query, grams)
         own, cross, other = torch.from_numpy(grams)
         return own, cross, other, done
 
@@ -189,7 +189,7 @@ class WalkMatrices:
         (B, 1, …), (B, C, …) and (B, C, …), the last without a copy for each source where times agree."""
         self.make_room(1 + int(max(src.max(initial=-1), candidates.max(initial=-1))))
         nodes = np.concatenate((src, candidates))
-        refresh(self.tables, *frozen(nodes))
+        refresh(self.tables, frozen(nodes))
         left, right = self._rows_now(src), self._rows_now(candidates)  # (B, M, K, d), (C, M, K, d)
         products = [
             (left[:, m].flatten(0, 1) @ right[:, m].flatten(0, 1).T).view(
