@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from keat.cooccurrence.pair_columns import EDITIONS
 from keat.models.contract import LearnedLinkModel
+from keat.models.craft import CRAFT, CRAFTConfig
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.rank import KeatRank, RankConfig
@@ -19,7 +20,14 @@ from keat.models.tgn import TGN, TGNConfig
 from keat.models.tpnet import TPNet, TPNetConfig
 
 StreamConfig = (
-    TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | SLMConfig | TPNetConfig
+    TGNConfig
+    | DyGFormerConfig
+    | TGATConfig
+    | GraphMixerConfig
+    | RankConfig
+    | SLMConfig
+    | TPNetConfig
+    | CRAFTConfig
 )
 
 
@@ -56,5 +64,10 @@ ARCHITECTURES: dict[str, Architecture] = {
     "tpnet": Architecture(TPNet, TPNetConfig(), "walks between two nodes that fade, in projections"),
     "keat-tpnet": Architecture(
         TPNet, TPNetConfig(decay="0.05,0.75,12", kernel="laplacian"), "TPNet whose walks fade at three widths"
+    ),
+    "craft": Architecture(CRAFT, CRAFTConfig(), "learned identities that attend to a source's last partners"),
+    "craft-r": Architecture(CRAFT, CRAFTConfig(repeats=True), "CRAFT that counts repeats, too"),
+    "keat-craft": Architecture(
+        CRAFT, CRAFTConfig(kernel="laplacian"), "CRAFT that reads elapsed time at six widths"
     ),
 }

@@ -39,8 +39,8 @@ def _compile(function: F, **options: Any) -> F:
 
 
 def frozen(array: npt.NDArray[S]) -> npt.NDArray[S]:
-    """An array that a loop only reads, contiguous and not to be written to: the loop is compiled once, and not
-    again for every mixture of slices, broadcast lists and columns of a stream."""
+    """An array that a loop only reads, contiguous and not to be written to: the loop is compiled once, and
+    not again for every mixture of slices, broadcast lists and columns of a stream."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Literal, get_args
 
 from keat.errors import InputError, unknown_name
+from keat.models.craft import CRAFTConfig
 from keat.models.dygformer import DyGFormerConfig
 from keat.models.gearsage import GEARSageConfig
 from keat.models.graphmixer import GraphMixerConfig
@@ -31,6 +32,7 @@ BY_CONFIG: dict[type, FitConfig] = {
     TGATConfig: FitConfig(epochs=10, patience=3, lr=1e-4),
     SLMConfig: FitConfig(epochs=20, patience=4, lr=1e-2, clip=1.0, loss="listwise", negatives=1),
     TPNetConfig: FitConfig(epochs=10, patience=3, lr=1e-3, loss="listwise", negatives=20),
+    CRAFTConfig: FitConfig(epochs=10, patience=3, lr=1e-3, loss="listwise", negatives=20),
 }
 NODES = FitConfig(lr=1e-3)
 WHOLE_GRAPH = FitConfig(epochs=500, patience=500, lr=1e-2, clip=2.0, tolerance=0.0)  # GEARSage's own

@@ -177,8 +177,9 @@ class WalkMatrices:
         self._make_room_for_events(len(happened))
         shape = (*left.shape, *self.tables.grams.shape[1:])
         grams = np.empty((3, *shape), dtype=np.float32)
-        pairs, events = (frozen(left), frozen(right)), (frozen(src), frozen(dst), frozen(happened))
-        done = read_in_turn(self.tables, *pairs, frozen(t), *events, until_query, grams)
+        left, right, src, dst = frozen(left), frozen(right), frozen(src), frozen(dst)
+        t, happened = frozen(t), frozen(happened)
+        done = read_in_turn(self.tables, left, right, t, src, dst, happened, until_query, grams)
         own, cross, other = torch.from_numpy(grams)
         return own, cross, other, done
 
