@@ -7,10 +7,11 @@ import pytest
 from keat.errors import InputError, KeatError
 from keat.models.architectures import ARCHITECTURES
 from keat.models.registry import TRAINED
+from keat.runs import presets
 from keat.runs.presets import PRESETS, usual_fit
 from keat.training.fit import FitConfig
 
-PUBLISHED = [name for name in ARCHITECTURES if name != "keat-rank"]
+PUBLISHED = [name for name, entry in ARCHITECTURES.items() if type(entry.config) in presets.PUBLISHED]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -15,6 +15,7 @@ from keat.state import (
     EventCounts,
     EventHistory,
     EventState,
+    FadingCounts,
     Kept,
     NeighborSlots,
     NodeState,
@@ -41,6 +42,10 @@ def history() -> EventHistory:
     return EventHistory(NODES, 0)
 
 
+def fading_counts() -> FadingCounts:
+    return FadingCounts(NODES, width=30.0)
+
+
 def neighbor_slots() -> NeighborSlots:
     torch.manual_seed(0)
     refresh = SlotRefresh(0, 6, 3, Cosine(2), PLAIN, absolute=False)
@@ -53,7 +58,7 @@ KEEP_EVENTS: dict[str, Callable[[], EventState]] = {
     "history": history,
     "of neighbours": neighbor_slots,
 }
-STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts}
+STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts, "fading": fading_counts}
 
 
 def same(one: State, other: State) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from keat.cooccurrence.pair_columns import EDITIONS
 from keat.models.cawn import CAWN, CAWNConfig
 from keat.models.contract import LearnedLinkModel
+from keat.models.craft import CRAFT, CRAFTConfig
 from keat.models.ctan import CTAN, CTANConfig
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.dyrep import DyRep, DyRepConfig
@@ -18,10 +19,12 @@ from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.jodie_model import JODIE, JODIEConfig
 from keat.models.nat import NAT, NATConfig
 from keat.models.rank import KeatRank, RankConfig
+from keat.models.slm import SLM, SLMConfig
 from keat.models.tcl import TCL, TCLConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 from keat.models.tncn import TNCN, TNCNConfig
+from keat.models.tpnet import TPNet, TPNetConfig
 
 StreamConfig = (
     TGNConfig
@@ -36,6 +39,9 @@ StreamConfig = (
     | CTANConfig
     | DyRepConfig
     | TNCNConfig
+    | SLMConfig
+    | TPNetConfig
+    | CRAFTConfig
 )
 
 
@@ -88,5 +94,15 @@ ARCHITECTURES: dict[str, Architecture] = {
     "tncn": Architecture(TNCN, TNCNConfig(), "TGN that also sees which neighbours two nodes have in common"),
     "keat-tncn": Architecture(
         TNCN, TNCNConfig(kernel="laplacian"), "TNCN whose edge evidence and common neighbours fade with age"
+    ),
+    "slm": Architecture(SLM, SLMConfig(), "smoothed counts of what follows what, and 13 weights"),
+    "tpnet": Architecture(TPNet, TPNetConfig(), "walks between two nodes that fade, in projections"),
+    "keat-tpnet": Architecture(
+        TPNet, TPNetConfig(decay="0.05,0.75,12", kernel="laplacian"), "TPNet whose walks fade at three widths"
+    ),
+    "craft": Architecture(CRAFT, CRAFTConfig(), "learned identities that attend to a source's last partners"),
+    "craft-r": Architecture(CRAFT, CRAFTConfig(repeats=True), "CRAFT that counts repeats, too"),
+    "keat-craft": Architecture(
+        CRAFT, CRAFTConfig(kernel="laplacian"), "CRAFT that reads elapsed time at six widths"
     ),
 }

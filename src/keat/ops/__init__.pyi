@@ -55,3 +55,5 @@ from keat.ops.compiling import Floats as Floats
 from keat.ops.compiling import Integers as Integers
 from keat.ops.compiling import compiled as compiled
 from keat.ops.compiling import compiled_into as compiled_into
+from keat.ops.compiling import compiled_sums as compiled_sums
+from keat.ops.compiling import frozen as frozen

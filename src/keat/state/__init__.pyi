@@ -34,6 +34,11 @@ from keat.state.past_events import PastSlots as PastSlots
 
 # Of heuristics and heads: counts, tables of pairs, a number for every node.
 from keat.state.event_counts import EventCounts as EventCounts
+from keat.state.fading_counts import CountTables as CountTables
+from keat.state.fading_counts import FadingCounts as FadingCounts
+from keat.state.fading_counts import count_event as count_event
+from keat.state.fading_counts import left_over as left_over
+from keat.state.fading_counts import pair_row as pair_row
 from keat.state.node_array import NodeArray as NodeArray
 from keat.state.pair_table import PairTable as PairTable
 from keat.state.pair_table import slot_of as slot_of
