@@ -13,10 +13,22 @@ from keat.models.contract import LearnedLinkModel
 from keat.models.dygformer import DyGFormer, DyGFormerConfig
 from keat.models.graphmixer import GraphMixer, GraphMixerConfig
 from keat.models.rank import KeatRank, RankConfig
+from keat.models.snapshots import (
+    GCLSTM,
+    GCN,
+    HTGN,
+    EvolveGCN,
+    EvolveGCNConfig,
+    GCLSTMConfig,
+    GCNConfig,
+    HTGNConfig,
+)
+from keat.models.snapshots.config import HISTORY
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 
-StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig
+SnapshotConfigs = GCNConfig | GCLSTMConfig | EvolveGCNConfig | HTGNConfig
+StreamConfig = TGNConfig | DyGFormerConfig | TGATConfig | GraphMixerConfig | RankConfig | SnapshotConfigs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,5 +59,31 @@ ARCHITECTURES: dict[str, Architecture] = {
     ),
     "keat-rank": Architecture(
         KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
+    ),
+    "utg-gcn": Architecture(GCN, GCNConfig(), "graph convolution over the latest snapshot"),
+    "keat-utg-gcn": Architecture(
+        GCN,
+        GCNConfig(kernel="laplacian", history=HISTORY, repeats=True),
+        "the same over past events that fade with age",
+    ),
+    "utg-gclstm": Architecture(GCLSTM, GCLSTMConfig(), "an LSTM of every node over graphs of snapshots"),
+    "keat-utg-gclstm": Architecture(
+        GCLSTM,
+        GCLSTMConfig(kernel="laplacian", history=HISTORY, repeats=True),
+        "the same over past events that fade with age",
+    ),
+    "utg-evolvegcn": Architecture(
+        EvolveGCN, EvolveGCNConfig(), "graph convolution whose weight changes with every snapshot"
+    ),
+    "keat-utg-evolvegcn": Architecture(
+        EvolveGCN,
+        EvolveGCNConfig(kernel="laplacian", history=HISTORY, repeats=True),
+        "the same over past events that fade with age",
+    ),
+    "utg-htgn": Architecture(HTGN, HTGNConfig(), "hyperbolic graph convolution over snapshots"),
+    "keat-utg-htgn": Architecture(
+        HTGN,
+        HTGNConfig(kernel="laplacian", history=HISTORY, repeats=True),
+        "the same over past events that fade with age",
     ),
 }

@@ -13,6 +13,10 @@ from keat.state.node_state import NodeState as NodeState
 from keat.state.history import EventHistory as EventHistory
 from keat.state.node_features import NodeFeatures as NodeFeatures
 
+# Of models of snapshots: the events of the last bins of time.
+from keat.state.snapshots import SnapshotEdges as SnapshotEdges
+from keat.state.snapshots import SnapshotEvents as SnapshotEvents
+
 # The last events of some nodes, as either is read.
 from keat.state.past_events import PastEvents as PastEvents
 from keat.state.past_events import PastSlots as PastSlots
