@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from conftest import MakeStream
+from keat.clock import PLAIN
 from keat.models.tgn_memory import MemoryUpdate
-from keat.state import EventCounts, EventHistory, EventState, NodeState, State
+from keat.state import EventCounts, EventHistory, EventState, NodeState, SnapshotEvents, State
 from keat.time_encoding import Cosine
 
 NODES = 20
@@ -24,8 +25,12 @@ def history() -> EventHistory:
     return EventHistory(NODES, 0)
 
 
+def snapshots() -> SnapshotEvents:
+    return SnapshotEvents(NODES, 0, 3.0, PLAIN, history=2)
+
+
 KEEP_EVENTS: dict[str, Callable[[], EventState]] = {"of nodes": node_state, "history": history}
-STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts}
+STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts, "snapshots": snapshots}
 
 
 def same(one: State, other: State) -> bool:

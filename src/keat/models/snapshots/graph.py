@@ -21,6 +21,7 @@ class SnapshotGraph:
     weigh 1 that is the usual degree; and where all edges of a node have faded, no division brings them back.
 
     A sum over edges is an `embedding_bag`: rows are read where they are, and E × d numbers are never written.
+    What is summed is not bfloat16, also where products are.
     """
 
     first: Tensor  # (m + 1,) where the edges of each node begin
@@ -36,13 +37,13 @@ class SnapshotGraph:
 
     def with_loops(self, x: Tensor, asked: Tensor | None = None) -> Tensor:
         """Rows ``asked`` (n,), or all, of D^-½ (A + I) D^-½ x, for x (m, d)."""
-        scale = (1 + self._degree()).rsqrt()  # (m,)
+        x, scale = x.to(self.weight.dtype), (1 + self._degree()).rsqrt()  # (m, d), (m,)
         own, own_scale = (x, scale) if asked is None else (x[asked], scale[asked])
         return self._sums(x, scale, asked) + own * own_scale.square()[:, None]
 
     def without_loops(self, x: Tensor, asked: Tensor | None = None) -> Tensor:
         """The same of D^-½ A D^-½ x."""
-        return self._sums(x, self._degree().clamp(min=1).rsqrt(), asked)
+        return self._sums(x.to(self.weight.dtype), self._degree().clamp(min=1).rsqrt(), asked)
 
     def _degree(self) -> Tensor:
         """Σ_j |A_ij|, (m,); a kernel without bounds may be negative."""
@@ -60,4 +61,4 @@ class SnapshotGraph:
             weight, other = weight[edge], other[edge]
         if len(other) == 0:
             return x.new_zeros(len(begin), x.shape[1])
-        return functional.embedding_bag(other, x, begin, mode="sum", per_sample_weights=weight.to(x.dtype))
+        return functional.embedding_bag(other, x, begin, mode="sum", per_sample_weights=weight)

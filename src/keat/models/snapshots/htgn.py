@@ -123,12 +123,12 @@ class _AndAlso(torch.autograd.Function):
         return z.view_as(z)
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         return gradient, context.like.expand(context.shape)
 
 
 def and_also(z: Tensor, term: Tensor) -> Tensor:
     """z as it is, with ``term`` added to whatever loss is made of it. The training loop knows losses of
     scores alone, so a term that is none is taught this way; the loss that is reported is without it."""
-    passed: Tensor = _AndAlso.apply(z, term)
+    passed: Tensor = _AndAlso.apply(z, term)  # type: ignore[no-untyped-call]
     return passed

@@ -52,11 +52,10 @@ class SnapshotMemory(nn.Module):
     def keep(self, after: Memory, seen: Tensor) -> None:
         """Remember what a step left: of nodes, of those alone that have been ``seen``."""
         for name, table in after.items():
-            if name in self._of_nodes:
-                rows = seen.view(-1, *(1 for _ in self._of_nodes[name]))
-                setattr(self, name, torch.where(rows, table, getattr(self, name)))
-            else:
-                setattr(self, name, table)
+            before = getattr(self, name)
+            rows = seen.view(-1, *(1 for _ in self._of_nodes.get(name, ())))
+            new = table.to(before.dtype)
+            setattr(self, name, torch.where(rows, new, before) if name in self._of_nodes else new)
 
     def expected(self) -> dict[str, Expected]:
         """What a kept state has to be, of ``nodes`` nodes."""
