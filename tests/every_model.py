@@ -22,7 +22,7 @@ EVERY_MODEL = [*LINK_MODELS, *WITH_PAIR_TERM]
 def smaller(config: Any) -> Any:
     """The same model, quicker, where it reads whole graphs."""
     whole_graphs = isinstance(config, SnapshotConfig)
-    return replace(config, **{"input_dim": 16, "dim": 8}) if whole_graphs else config
+    return replace(config, input_dim=16, dim=8) if whole_graphs else config
 
 
 def create(name: str, train: EventStream) -> LinkModel:

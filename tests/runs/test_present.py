@@ -28,6 +28,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "keat-tgn": {"dim": 8, "neighbors": 4, "epochs": 1, "lr": 1e-2},
     "tgat": {"neighbors": 4, "layers": 1, "epochs": 1, "out_dim": 8, "time_dim": 8},
     "keat-rank": {"hidden": 8, "epochs": 1, "negatives": 5},
+    "keat-utg-htgn": {"input_dim": 8, "dim": 8, "epochs": 1, "bin_width": 2.0},
 }
 LAST = 40  # the time that the run is asked in
 Question = Callable[[Run], object]
@@ -59,7 +60,7 @@ def trained(name: str) -> Path:
     return folder
 
 
-@pytest.fixture(params=["keat-tgn", "tgat", "keat-rank"])
+@pytest.fixture(params=["keat-tgn", "tgat", "keat-rank", "keat-utg-htgn"])
 def copy(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[str], Run]:
     """A run that has seen times up to 30, as often as it is wanted."""
     return lambda name: keat.open(shutil.copytree(trained(request.param), tmp_path / name))

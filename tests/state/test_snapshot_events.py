@@ -122,10 +122,13 @@ def test_how_events_are_cut_does_not_matter(seed: int, cuts: list[int]) -> None:
         ("place", torch.tensor([0, -1, -1, 0]), "a bin under way without events"),
         ("place", torch.tensor([0, 7, 2, 1]), "outside of the bin under way"),
         ("place", torch.tensor([0, 3, 1, 1]), "outside of the latest snapshot"),
-        ("seen", torch.zeros(2, dtype=torch.bool), "'seen' has no room"),
-        ("seen", torch.zeros(NODES), "'seen' is of type float32, not bool"),
-        ("log.src", torch.tensor([-1, 0]), "'log.src' holds -1"),
-        ("sources", torch.tensor([-4]), "'sources' holds -4"),
+        ("seen", torch.ones(2, dtype=torch.int64), "'seen' has the shape"),
+        ("seen", torch.zeros(NODES, dtype=torch.int64), "'seen' leaves nodes of the latest snapshot out"),
+        ("seen", torch.ones(NODES, dtype=torch.int64), "'seen' has nodes without events"),
+        ("seen", torch.full((NODES,), 2), "'seen' holds 2"),
+        ("log.src", torch.tensor([0, NODES]), "'log.src' holds 8"),
+        ("log.dst", torch.tensor([-1, 0]), "'log.dst' holds -1"),
+        ("sources", torch.zeros(NODES, dtype=torch.int64), "'sources' leaves nodes of events out"),
     ],
 )
 def test_a_damaged_state_is_refused(name: str, value: torch.Tensor, sentence: str) -> None:

@@ -190,28 +190,35 @@ class SnapshotEvents(nn.Module):
     # -- checkpoints ---------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Tensor]:
-        place = (self._start, self._under_way, self.latest, self._ended)
+        known = max(self.num_nodes, *(int(self._nodes(role).max(initial=NONE)) + 1 for role in ROLES))
         log = {f"log.{name}": rows for name, rows in self._log.state().items()}
-        roles = {role: torch.from_numpy(self._nodes(role)) for role in ROLES}
-        return log | roles | {"seen": self.seen, "place": torch.tensor(place)}
+        marks = {role: torch.zeros(known, dtype=torch.int64) for role in (*ROLES, "seen")}
+        for role in ROLES:
+            marks[role][self._nodes(role)] = 1
+        marks["seen"][: len(self.seen)] = self.seen.cpu()
+        place = (self._start, self._under_way, self.latest, self._ended)
+        return log | marks | {"place": torch.tensor(place)}
 
     def expected(self) -> dict[str, Expected]:
-        """What a kept state has to be; ``nodes`` are those that have room."""
+        """What a kept state has to be; ``known`` are the nodes there are."""
         log = {f"log.{name}": expected for name, expected in self._log.expected().items()}
-        for end in ("log.src", "log.dst"):  # nodes of the bin under way may not have room yet
-            log[end] = whole("events", lowest=0)
-        roles = {role: whole(role, lowest=0) for role in ROLES}
-        return log | roles | {"seen": Expected(torch.bool, ("nodes",)), "place": whole(4)}
+        for end in ("log.src", "log.dst"):
+            log[end] = whole("events", lowest=0, below="known")
+        marks = {mark: whole("known", lowest=0, below=2) for mark in (*ROLES, "seen")}
+        return log | marks | {"place": whole(4)}
 
     def load(self, state: dict[str, Tensor]) -> None:
         check_state(state, self.expected())
         start, under_way, latest, ended = state["place"].tolist()
-        t, ends = state["log.t"], torch.cat((state["log.src"][:ended], state["log.dst"][:ended]))
+        t, seen = state["log.t"], state["seen"].bool()
         check_that(0 <= ended <= len(t), f"'place' speaks of {ended} events in bins that ended")
         check_that(NONE <= latest <= under_way, "'place' has a bin that ended after the one under way")
         check_that((latest == NONE) == (ended == 0), "'place' has no events in the latest snapshot")
         check_that((under_way == NONE) == (len(t) == 0), "'place' has a bin under way without events")
-        check_that(ends < len(state["seen"]), "'seen' has no room for nodes of the latest snapshot")
+        for end, role in zip(("log.src", "log.dst"), ROLES, strict=True):
+            check_that(state[role][state[end]] == 1, f"'{role}' leaves nodes of events out")
+            check_that(seen[state[end][:ended]], "'seen' leaves nodes of the latest snapshot out")
+        check_that((state["sources"] + state["destinations"])[seen] > 0, "'seen' has nodes without events")
         self._log.load_state({name: state[f"log.{name}"] for name in self._log.state()})
         self._forget()
         self._start, self._under_way, self.latest, self._ended = start, under_way, latest, ended
@@ -219,9 +226,11 @@ class SnapshotEvents(nn.Module):
         within = (bins[:ended] > latest - self.history) & (bins[:ended] <= latest)
         check_that(within, "'log.t' has events outside of the latest snapshot")
         check_that(bins[ended:] == under_way, "'log.t' has events outside of the bin under way")
-        self.seen = state["seen"].to(self.seen.device)
+        room = max(self.num_nodes, 1 + int(seen.nonzero().max()) if bool(seen.any()) else 0)
+        self.seen = self.seen.new_zeros(room)
+        self.seen[: len(seen)] = seen[:room]
         for role in ROLES:
-            nodes = state[role].cpu().numpy()
+            nodes = state[role].nonzero()[:, 0].cpu().numpy()
             self._in_role[role].writable(nodes)[nodes] = 1
 
 

@@ -117,7 +117,9 @@ class SnapshotModel(KeepsEvents, EmbedsNodes):
         check_state(state, self.state.expected() | kept)
         self.state.load({name: value for name, value in state.items() if name not in kept})
         (memory,) = parts_of({name: state[name] for name in kept}, ("memory.",))
-        self.memory.load({name: table.to(self.device) for name, table in memory.items()})
+        self.memory.load(
+            {name: table.to(self.device) for name, table in memory.items()}, len(self.state.seen)
+        )
 
     def _after(self) -> Memory:
         """What is remembered once the latest snapshot has been read, of all nodes that have room."""

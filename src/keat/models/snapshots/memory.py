@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from keat.state import Expected
+from keat.state import Expected, check_that
 
 Memory = Mapping[str, Tensor]
 
@@ -64,7 +64,10 @@ class SnapshotMemory(nn.Module):
         }
         return of_nodes | {name: Expected(torch.float32, shape) for name, shape in self._others.items()}
 
-    def load(self, tables: Memory) -> None:
+    def load(self, tables: Memory, nodes: int) -> None:
+        """Remember tables that are as `expected`, with a row for each of ``nodes``."""
+        for name in self._of_nodes:
+            check_that(len(tables[name]) == nodes, f"'memory.{name}' does not have {nodes} rows")
         for name, table in tables.items():
             setattr(self, name, table)
 
