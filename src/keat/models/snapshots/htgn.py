@@ -28,7 +28,7 @@ class HTGNConfig(SnapshotConfig):
     dim: int = setting(16, "Size of a node's state and of its embedding.")
     states: int = setting(5, "Last states of a node that are attended to.")
     consistency: float = setting(
-        1.0, "Weight of the loss that keeps a node near where it was one snapshot before; 0 for none."
+        0.1, "Weight of the loss that keeps a node near where it was one snapshot before; 0 for none."
     )
     parity: bool = setting(
         False, "Whether to leave the loss of consistency out, as the published code does by a mistake."
