@@ -62,7 +62,7 @@ def test_every_cell_has_a_number_or_says_what_it_would_take() -> None:
                     assert " not " in str(cell["why"])
                     assert cell["command"].split(" && ")[-1].startswith(f"keat reproduce {entry['name']}")
                 case "published only":
-                    assert cell.keys() & {"paper", "leaderboard"}
+                    assert cell.keys() & {"paper", "leaderboard", "DyGLib", "TPNet"}
                 case "computed on demand":
                     assert cell["command"] == f"keat reproduce {entry['name']}"
                 case "measured":
@@ -144,6 +144,17 @@ def test_published_numbers_keep_their_digits() -> None:
     assert numbers["TGN", "tgbn-token", "leaderboard"] == "0.169"
     assert str(next(n for n in published("table-jodie") if n.data == "jodie-wiki")) == "0.9593"
     assert published("uci-readings") == ()
+
+
+def test_the_table_of_dyglib_has_all_of_its_rows_and_the_runs_of_the_backbones() -> None:
+    recipe, backbones = load_recipe("table-dyglib"), load_recipe("uci-backbones")
+    theirs = {number.row: number.mean for number in published("table-dyglib")}
+    assert {arm.label for arm in recipe.arms} <= theirs.keys()
+    assert {arm.label: theirs[arm.label] for arm in backbones.arms} == {
+        arm.label: arm.published["uci"] for arm in backbones.arms
+    }
+    ours, known = ({job.key("uci") for job in each.jobs({"uci": "uci"}, 2)} for each in (recipe, backbones))
+    assert known <= ours  # what was measured for one is not run again for the other
 
 
 def test_ranks_average_to_the_papers() -> None:

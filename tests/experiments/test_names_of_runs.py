@@ -33,6 +33,7 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "rank-parts": "d47d23497bd1be44",
     "rank-training": "8a17fe1a791a5510",
     "table-dgraphfin": "7aaf4dd4caca8ccd",
+    "table-dyglib": "062a455b70622e32",
     "table-flight": "dee2bd6eefdd1ed9",
     "table-jodie": "bd57d6fecbc988cc",
     "table-kernels": "a3800ad05e5d52e7",

@@ -32,6 +32,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "slm": {"epochs": 1},
     "keat-tpnet": {"epochs": 1, "projection_dim": 8, "neighbors": 3, "channels": 4, "memory_only": False},
     "craft-r": {"epochs": 1, "dim": 8, "neighbors": 4},
+    "keat-utg-htgn": {"input_dim": 8, "dim": 8, "epochs": 1, "bin_width": 2.0},
 }
 LAST = 40  # the time that the run is asked in
 Question = Callable[[Run], object]

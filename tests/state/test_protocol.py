@@ -20,6 +20,7 @@ from keat.state import (
     NeighborSlots,
     NodeState,
     SlotSizes,
+    SnapshotEvents,
     State,
 )
 from keat.time_encoding import Cosine
@@ -42,6 +43,10 @@ def history() -> EventHistory:
     return EventHistory(NODES, 0)
 
 
+def snapshots() -> SnapshotEvents:
+    return SnapshotEvents(NODES, 0, 3.0, PLAIN, history=2)
+
+
 def fading_counts() -> FadingCounts:
     return FadingCounts(NODES, width=30.0)
 
@@ -58,7 +63,12 @@ KEEP_EVENTS: dict[str, Callable[[], EventState]] = {
     "history": history,
     "of neighbours": neighbor_slots,
 }
-STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts, "fading": fading_counts}
+STATES: dict[str, Callable[[], State]] = {
+    **KEEP_EVENTS,
+    "counts": EventCounts,
+    "fading": fading_counts,
+    "snapshots": snapshots,
+}
 
 
 def same(one: State, other: State) -> bool:

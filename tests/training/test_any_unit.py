@@ -14,7 +14,7 @@ import torch
 
 import keat
 import keat.models.registry
-from every_model import EVERY_MODEL, PAIR_TERM, quicker
+from every_model import EVERY_MODEL, PAIR_TERM, smaller
 from format_1_runs import as_format_1
 from keat.clock import PLAIN, Clock
 from keat.datasets.loading import Dataset
@@ -61,7 +61,7 @@ def small(name: str) -> Any:
         config = replace(config, neighbors=6)
     if isinstance(config, DyGFormerConfig):
         config = replace(config, length=8, patch=2, layers=1, cooccurrence="both")
-    return quicker(config)
+    return smaller(config)
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY_MODEL if name.startswith(tuple(ARCHITECTURES))])

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from conftest import MakeStream
-from every_model import EVERY_MODEL, create, quicker
+from every_model import EVERY_MODEL, create, smaller
 from keat.datasets.loading import Dataset
 from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import LinkModel, Queries
@@ -86,7 +86,7 @@ def test_pieces_of_a_time_are_scored_as_the_whole(
 
 def _shorter(config: Any) -> Any:
     """The same model, quicker, where it reads long sequences."""
-    return replace(config, length=4, layers=1) if isinstance(config, DyGFormerConfig) else quicker(config)
+    return replace(config, length=4, layers=1) if isinstance(config, DyGFormerConfig) else smaller(config)
 
 
 def _outcomes(model: LinkModel, data: Dataset, task: LinkRanking) -> torch.Tensor:

@@ -20,12 +20,24 @@ from keat.models.jodie_model import JODIE, JODIEConfig
 from keat.models.nat import NAT, NATConfig
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.slm import SLM, SLMConfig
+from keat.models.snapshots import (
+    GCLSTM,
+    GCN,
+    HTGN,
+    EvolveGCN,
+    EvolveGCNConfig,
+    GCLSTMConfig,
+    GCNConfig,
+    HTGNConfig,
+)
+from keat.models.snapshots.config import HISTORY
 from keat.models.tcl import TCL, TCLConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig
 from keat.models.tncn import TNCN, TNCNConfig
 from keat.models.tpnet import TPNet, TPNetConfig
 
+SnapshotConfigs = GCNConfig | GCLSTMConfig | EvolveGCNConfig | HTGNConfig
 StreamConfig = (
     TGNConfig
     | DyGFormerConfig
@@ -42,6 +54,7 @@ StreamConfig = (
     | SLMConfig
     | TPNetConfig
     | CRAFTConfig
+    | SnapshotConfigs
 )
 
 
@@ -104,5 +117,31 @@ ARCHITECTURES: dict[str, Architecture] = {
     "craft-r": Architecture(CRAFT, CRAFTConfig(repeats=True), "CRAFT that counts repeats, too"),
     "keat-craft": Architecture(
         CRAFT, CRAFTConfig(kernel="laplacian"), "CRAFT that reads elapsed time at six widths"
+    ),
+    "utg-gcn": Architecture(GCN, GCNConfig(), "graph convolution over the latest snapshot"),
+    "keat-utg-gcn": Architecture(
+        GCN,
+        GCNConfig(kernel="laplacian", history=HISTORY, repeats=True),
+        "the same over past events that fade with age",
+    ),
+    "utg-gclstm": Architecture(GCLSTM, GCLSTMConfig(), "an LSTM of every node over graphs of snapshots"),
+    "keat-utg-gclstm": Architecture(
+        GCLSTM,
+        GCLSTMConfig(kernel="laplacian", history=HISTORY, repeats=True),
+        "the same over past events that fade with age",
+    ),
+    "utg-evolvegcn": Architecture(
+        EvolveGCN, EvolveGCNConfig(), "graph convolution whose weight changes with every snapshot"
+    ),
+    "keat-utg-evolvegcn": Architecture(
+        EvolveGCN,
+        EvolveGCNConfig(kernel="laplacian", history=HISTORY, repeats=True),
+        "the same over past events that fade with age",
+    ),
+    "utg-htgn": Architecture(HTGN, HTGNConfig(), "hyperbolic graph convolution over snapshots"),
+    "keat-utg-htgn": Architecture(
+        HTGN,
+        HTGNConfig(kernel="laplacian", history=HISTORY, repeats=True),
+        "the same over past events that fade with age",
     ),
 }

@@ -27,6 +27,10 @@ from keat.state.neighbor_slots import NeighborSlots as NeighborSlots
 from keat.state.neighbor_slots import SlotSizes as SlotSizes
 from keat.state.neighbor_slots import hash_slot as hash_slot
 
+# Of models of snapshots: the events of the last bins of time.
+from keat.state.snapshots import SnapshotEdges as SnapshotEdges
+from keat.state.snapshots import SnapshotEvents as SnapshotEvents
+
 # The last events of some nodes, as either is read.
 from keat.state.past_events import PastEvents as PastEvents
 from keat.state.past_events import PastNodes as PastNodes
