@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from keat.runs.run_evaluation import Tested
 
 MODELS = (
-    "keat-rank, the one to begin with; tgn, dyrep, ctan, tncn, tgat, graphmixer, dygformer, tcl, cawn, nat, tpnet, "
-    "craft, utg-gcn, utg-gclstm, utg-evolvegcn, utg-htgn, each also as keat-…; jodie, slm, craft-r; "
+    "keat-rank, the one to begin with; tgn, dyrep, ctan, tncn, tgat, graphmixer, dygformer, tcl, cawn, nat, "
+    "tpnet, craft, utg-gcn, utg-gclstm, utg-evolvegcn, utg-htgn, each also as keat-…; jodie, slm, craft-r; "
     "of whole graphs, gearsage and keat-gearsage."
 )
 
