@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
 from conftest import MakeStream
 from keat.clock import PLAIN
+from keat.events import EventStream
 from keat.models.nat.refresh import SlotRefresh
 from keat.models.tgn_memory import MemoryUpdate
 from keat.state import (
@@ -110,6 +112,27 @@ def test_events_that_are_kept_can_be_asked_about(name: str, random_stream: MakeS
     assert state.last_time() == stream.t[-1]
     assert state.sources().tolist() == sorted(set(stream.src.tolist()))
     assert state.destinations().tolist() == sorted(set(stream.dst.tolist()))
+
+
+def one_forgotten() -> EventStream:
+    """Node 9 is a destination once, node 8 a source; then rings of four forget it for both of its ends."""
+    src, dst = [8, *([9] * 8), *([1] * 8)], [9, *([2] * 8), *([8] * 8)]
+    return EventStream.from_arrays(np.array(src), np.array(dst), np.arange(17), num_nodes=NODES)
+
+
+def test_a_role_is_remembered_when_its_events_are_not() -> None:
+    state, loaded, old = node_state(), node_state(), node_state()
+    stream = one_forgotten()
+    state.observe(stream)
+    kept = state.save()
+    assert len(kept["log.t"]) < len(stream)
+    loaded.load(kept)
+    assert loaded.sources().tolist() == state.sources().tolist() == [1, 8, 9]
+    assert loaded.destinations().tolist() == state.destinations().tolist() == [2, 8, 9]
+    assert same(loaded, state)
+    old.load(kept)  # and is forgotten with the state
+    old.load({name: value for name, value in kept.items() if name != "roles"})  # as older versions wrote it
+    assert (old.sources().tolist(), old.destinations().tolist()) == ([1, 9], [2, 8])
 
 
 def test_the_newest_events_come_first(random_stream: MakeStream) -> None:

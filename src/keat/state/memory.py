@@ -125,7 +125,7 @@ class NodeMemory(nn.Module):
         if self.kept.around:
             expected["around"] = whole("nodes", self.kept.around, lowest=NONE, below="events")
         if self.kept.from_first:
-            expected |= {"began": whole(), "roles": whole("nodes", lowest=0, below=4)}
+            expected["began"] = whole()
         return expected
 
     def read(self, nodes: Tensor, log: EventLog) -> tuple[Tensor, Tensor]:

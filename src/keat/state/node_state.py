@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from keat.events import EventStream
 from keat.ops import Numbering
-from keat.state.checking import check_feature_dim, check_state, check_that
+from keat.state.checking import check_feature_dim, check_state, check_that, whole
 from keat.state.event_log import EventLog
 from keat.state.memory import NONE, Kept, NodeMemory, Update
 from keat.state.neighbor_graph import NeighborGraph
@@ -268,13 +268,14 @@ class NodeState(nn.Module):
         rows = held[none:]
         log = {f"log.{name}": column[rows] for name, column in self._log.state().items()}
         ring, pending, around = torch.split(place - none, [part.shape[1] for part in parts], dim=1)
-        beside = {"around": around.contiguous(), "began": memory.began, "roles": self._roles()}
+        beside = {"around": around.contiguous(), "began": memory.began}
         return log | {
             "ring": ring.contiguous(),
             "inserted": recent.inserted,
             "memory": memory.memory,
             "last_update": memory.last_update,
             "pending": pending[:, 0].contiguous(),
+            "roles": self._roles(),
             **{name: value for name, value in beside.items() if name in memory.expected()},
         }
 
@@ -287,21 +288,25 @@ class NodeState(nn.Module):
         return roles
 
     def load(self, state: dict[str, Tensor]) -> None:
+        """Older states have no roles: what is known of nodes is then what the events say that are kept."""
         log = {f"log.{name}": expected for name, expected in self._log.expected().items()}
-        check_state(state, log | self._recent.expected() | self._memory.expected())
+        roles = {"roles": whole("nodes", lowest=0, below=4)} if "roles" in state else {}
+        check_state(state, log | self._recent.expected() | self._memory.expected() | roles)
         self._log.load_state({name.removeprefix("log."): state[name] for name in log})
         for name in ("ring", "pending"):
             self._log.check_ends(name, state[name])
         self._recent.ring, self._recent.inserted = state["ring"], state["inserted"]
         self._memory.memory, self._memory.last_update = state["memory"], state["last_update"]
         self._memory.pending = state["pending"]
-        if "around" in state:
-            self._check_around(state["pending"], state["around"])
-            self._memory.around = state["around"]
+        around = (
+            state["around"] if "around" in state else state["pending"].new_empty(len(state["pending"]), 0)
+        )
+        self._check_around(state["pending"], around)
+        self._memory.around = around
         if "began" in state:
             self._memory.began = state["began"]
-            roles = state["roles"].cpu().numpy()
-            self._known_as = (np.flatnonzero(roles & 1), np.flatnonzero(roles & 2))
+        known = state["roles"].cpu().numpy() if roles else np.empty(0, dtype=np.int64)
+        self._known_as = (np.flatnonzero(known & 1), np.flatnonzero(known & 2))
         self._forget_computed()
 
     def _check_around(self, pending: Tensor, around: Tensor) -> None:
