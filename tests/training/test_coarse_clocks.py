@@ -31,8 +31,8 @@ BATCH = 20
 
 @pytest.fixture
 def data(random_stream: MakeStream) -> Dataset:
-    """480 events at 12 times: about 40 at each. Features tell events apart, so that no two nodes are equal to a
-    model, whose scores would then be equal or not by how they are rounded."""
+    """480 events at 12 times: about 40 at each. Features tell events apart, so that no two nodes are equal to
+    a model: their scores would be equal or not by how they are rounded."""
     stream = random_stream(5, events=480, sources=20, destinations=15, times=12)
     features = np.random.default_rng(5).random((480, 2), dtype=np.float32)
     return Dataset(EventStream.from_arrays(stream.src, stream.dst, stream.t, features, num_nodes=35))
