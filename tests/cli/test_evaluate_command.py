@@ -59,7 +59,7 @@ def test_the_table_has_the_best_first_and_says_what_was_done() -> None:
     ran = keat("evaluate", "heuristics", "payments:2000", "--refresh", "1")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.startswith("payments, test split: link-ranking")
-    rows = re.findall(r"│ ([a-z-]+) +│ (\d\.\d{4})", ran.out)
+    rows = re.findall(r"│ ([a-z0-9-]+) +│ (\d\.\d{4})", ran.out)
     assert {name for name, _ in rows} == set(HEURISTICS)
     values = [float(value) for _, value in rows]
     assert values == sorted(values, reverse=True)

@@ -85,10 +85,11 @@ def test_the_help_of_a_model_has_no_settings_of_others(model: str) -> None:
 
 def test_without_a_model_the_help_says_which_models_have_an_option() -> None:
     shown = shown_options()
-    assert shown["--messages"].endswith("Of tgn. [default: v1]")
+    assert shown["--messages"].endswith("Of tgn, tncn. [default: v1]")
     assert shown["--ring"].endswith("Of keat-rank. [default: 16]")
     assert shown["--historical"].endswith("Not of gearsage. [default: 0.0]")
-    assert "Of tgn. Age of an edge: target" in shown["--delta"]
+    assert "Of tgn, ctan, dyrep, tncn. Walks fade until: query" in shown["--delta"]
+    assert "Of tpnet. Age of an edge: target" in shown["--delta"]
     assert shown["--epochs"] == "Epochs, at most. [default: (depends on the model)]"
     assert "keat train MODEL --help shows its own" in keat("train", "--help").out
 

@@ -20,6 +20,7 @@ from keat.experiments.ranking import PAPER_RANKS, RANKED, averages, ranking, ran
 from keat.experiments.recipe import load_recipe, recipe_names
 from keat.experiments.runner import keys_of
 from keat.experiments.work import Found, line_of
+from keat.models.registry import LINK_MODELS
 
 PAPER_LABELS = """
 fig:temporal-mismatch fig:intro_attn_plots tab:link_pred_results tab:kernel_ablations tab:notation
@@ -62,7 +63,7 @@ def test_every_cell_has_a_number_or_says_what_it_would_take() -> None:
                     assert " not " in str(cell["why"])
                     assert cell["command"].split(" && ")[-1].startswith(f"keat reproduce {entry['name']}")
                 case "published only":
-                    assert cell.keys() & {"paper", "leaderboard"}
+                    assert cell.keys() & {"paper", "leaderboard", "DyGLib", "TPNet"}
                 case "computed on demand":
                     assert cell["command"] == f"keat reproduce {entry['name']}"
                 case "measured":
@@ -144,6 +145,36 @@ def test_published_numbers_keep_their_digits() -> None:
     assert numbers["TGN", "tgbn-token", "leaderboard"] == "0.169"
     assert str(next(n for n in published("table-jodie") if n.data == "jodie-wiki")) == "0.9593"
     assert published("uci-readings") == ()
+
+
+def test_the_table_of_dyglib_has_all_of_its_rows_and_the_runs_of_the_backbones() -> None:
+    recipe, backbones = load_recipe("table-dyglib"), load_recipe("uci-backbones")
+    theirs = {number.row: number.mean for number in published("table-dyglib")}
+    assert theirs.keys() - {arm.label for arm in recipe.arms} == {"PINT"}
+    assert {arm.label.removeprefix("KEAT-") for arm in recipe.arms} <= theirs.keys()
+    assert {arm.label: theirs[arm.label] for arm in backbones.arms} == {
+        arm.label: arm.published["uci"] for arm in backbones.arms
+    }
+    ours, known = ({job.key("uci") for job in each.jobs({"uci": "uci"}, 2)} for each in (recipe, backbones))
+    assert known <= ours  # what was measured for one is not run again for the other
+
+
+def test_every_model_that_others_rank_has_an_arm_of_its_own() -> None:
+    """But for two that keat has no model of."""
+    link = {arm.label for arm in load_recipe("table-link").arms}
+    assert PAPER_RANKS.keys() <= link
+    assert {number.row for number in published("table-link")} - link == {"DyGMamba", "HyperEvent"}
+    flights = {arm.label for arm in load_recipe("table-flight").arms}
+    assert {number.row for number in published("table-flight")} <= flights
+
+
+def test_the_board_has_every_model_under_one_rule() -> None:
+    recipe = load_recipe("table-board")
+    assert sorted(arm.model for arm in recipe.arms) == sorted(LINK_MODELS)
+    assert all(arm.label == arm.model and not arm.config and not arm.fit for arm in recipe.arms)
+    kernels = {arm.model: arm.against for arm in recipe.arms if arm.model.startswith("keat-")}
+    assert kernels.pop("keat-rank") == "best heuristic"
+    assert all(other == model.removeprefix("keat-") for model, other in kernels.items())
 
 
 def test_ranks_average_to_the_papers() -> None:

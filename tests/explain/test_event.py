@@ -17,12 +17,13 @@ from keat.explain import EventExplanation, Part
 from keat.explain.event import NOBODY
 from keat.explain.event_wording import instead, known
 from keat.explain.label_asker import LabelAsker
-from keat.models.node_head import CountingEventHead, EventQueries
-from keat.models.tgn import TGN
+from keat.models.node_head import CountingEventHead, EventHead, EventQueries
+from keat.models.registry import build_model
+from keat.models.tgn import TGN, TGNConfig
 from keat.report.explained.explained_page import page
 from keat.report.explained.explained_picture import write_picture
 from keat.runs import Run
-from keat.runs.run_subject import asker_of, data_for
+from keat.runs.run_subject import asker_of, data_for, label_subject_of
 from labelled_runs import FEATURES, labelled, opened, payments
 
 MODELS = ["tgn", "keat-tgn", "tgat", "graphmixer"]
@@ -342,3 +343,14 @@ def test_the_folder_of_a_labelled_run_stays_as_it_was() -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     opened("tgn").explain("C-003", "shop 3", features=LATER)
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_model_that_keeps_no_events_is_explained_with_a_dataset_only() -> None:
+    run = opened("tgn")
+    assert isinstance(run.model, EventHead)
+    stream = asker(run).require_data().train
+    encoder = build_model(stream, TGNConfig(dim=8, pair_term="rank"))
+    subject = label_subject_of(run, EventHead(encoder, stream.feature_dim))
+    with pytest.raises(InputError, match="keeps no events to compare with; explain with the dataset"):
+        LabelAsker(subject)
+    assert LabelAsker(subject, run.open_data()).usual is not None  # type: ignore[arg-type]

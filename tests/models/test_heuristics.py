@@ -10,7 +10,7 @@ import pytest
 from conftest import MakeStream
 from keat.events import EventStream
 from keat.models.contract import Queries
-from keat.models.popularity import GAMMAS, DecayedCounts, tune_decay
+from keat.models.popularity import GAMMAS, DecayedCounts, tune_decay, tune_window
 from keat.models.registry import create_link_model
 
 SOURCES, NODES = 8, 20
@@ -39,12 +39,23 @@ def poptrack(past: EventStream, u: int, v: int, train: EventStream) -> float:  #
     return float(np.sum(tune_decay(train) ** (age / 200)))
 
 
+def local_recency_popularity(past: EventStream, u: int, v: int, train: EventStream) -> float:  # noqa: ARG001
+    met = np.flatnonzero((past.src == u) & (past.dst == v))
+    return float(1e6 * past.t[met[-1]] + len(met)) if len(met) else -1.0
+
+
+def windowed_popularity(past: EventStream, u: int, v: int, train: EventStream) -> float:  # noqa: ARG001
+    return float(np.sum((past.dst == v) & (past.t >= past.t[-1] - tune_window(train))))
+
+
 DEFINITIONS: dict[str, Callable[[EventStream, int, int, EventStream], float]] = {
     "edgebank": edgebank,
     "edgebank-tw": edgebank_window,
     "global-recency": global_recency,
     "local-global": local_global,
     "poptrack": poptrack,
+    "local-recency-popularity": local_recency_popularity,
+    "windowed-popularity": windowed_popularity,
 }
 
 
@@ -90,3 +101,26 @@ def test_decay_is_tuned_to_the_data() -> None:
     assert fast <= 0.2
     assert slow >= 0.97
     assert tune_decay(EventStream.from_arrays([0], [1], [0])) in GAMMAS
+
+
+def test_of_destinations_last_met_at_one_time_the_more_frequent_is_first() -> None:
+    """Where every time has an event of its own, popularity never decides; at crowded times it does."""
+    stream = EventStream.from_arrays([0] * 5, [1, 2, 2, 3, 1], [5, 5, 9, 9, 9], num_nodes=5)
+    model = create_link_model("local-recency-popularity", stream)
+    model.observe(stream)
+    scores = model.score(Queries(np.array([0], np.int32), np.array([10]), np.arange(5, dtype=np.int32)))[0]
+    assert scores[1] == scores[2] > scores[3] > scores[4] == scores[0]
+
+
+def test_the_window_is_tuned_to_the_data() -> None:
+    rng = np.random.default_rng(0)
+    n = 4_000
+    fashion = (np.arange(n) // 300 * 7) % 40 + rng.integers(0, 2, n)
+    steady = rng.choice(40, n, p=np.arange(40) / np.arange(40).sum())
+    short, long = (
+        tune_window(EventStream.from_arrays(np.zeros(n, int), dst, np.arange(n), num_nodes=60))
+        for dst in (fashion, steady)
+    )
+    assert short <= 0.1 * n
+    assert long >= 0.3 * n
+    assert tune_window(EventStream.from_arrays([0], [1], [7])) == 0

@@ -175,6 +175,13 @@ def of_relu_dot_both(size: Sizes, draw: Draw) -> Example:
     return called(scoring.relu_dot_both, plainly, own, common, others, weight)
 
 
+def of_relu_dot_sloped(size: Sizes, draw: Draw) -> Example:
+    base, slope = (draw(size.dim, size.queries) for _ in range(2))
+    own, gap = draw(size.rows, size.dim), draw(size.rows, size.queries)
+    weight = draw(size.dim)
+    return called(scoring.relu_dot_sloped, scoring.relu_dot_sloped_plainly, own, base, slope, gap, weight)
+
+
 # -- memory ------------------------------------------------------------------------------------------
 
 
@@ -333,6 +340,7 @@ OPERATIONS: dict[str, Callable[[Sizes, Draw], Example]] = {
     "score pairs": of_score_pairs,
     "relu dot": of_relu_dot,
     "relu dot of both": of_relu_dot_both,
+    "relu dot with a slope": of_relu_dot_sloped,
     "write messages": of_write_messages,
     "GRU": of_gru,
     "GRU with a message": of_gru_with_a_message,

@@ -109,6 +109,10 @@ def some_stream() -> EventStream:
         ("keat-tgat", {}),
         ("keat-graphmixer", {"neighbors": 4}),
         ("keat-dygformer", {"length": 8}),
+        ("jodie", {"dim": 16}),
+        ("keat-ctan", {"dim": 16, "layers": 2}),
+        ("keat-dyrep", {"dim": 16}),
+        ("keat-tncn", {"dim": 16, "mode": 2}),
     ],
 )
 def test_models_are_the_same_where_nothing_is_compiled(

@@ -14,6 +14,7 @@ from keat.datasets.loading import Dataset
 from keat.datasets.payments import simulate_payments
 from keat.models.dygformer import DyGFormerConfig
 from keat.models.rank import RankConfig
+from keat.models.snapshots import GCLSTMConfig
 from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGNConfig
 from keat.runs.run_model import train_run
@@ -28,6 +29,7 @@ CONFIGS: dict[str, Any] = {
     "tgn": TGNConfig(dim=8, neighbors=3, pair_term="rank"),
     "keat-rank": RankConfig(hidden=8, ring=4, fanout=2),
     "tgat": TGATConfig(layers=1, neighbors=3, time_dim=4, out_dim=8),
+    "utg-gclstm": GCLSTMConfig(kernel="learnable", history=4, input_dim=4, dim=4),
     "dygformer": DyGFormerConfig(length=4, channel=4, layers=1, time_dim=4, out_dim=8),
 }
 KINDS = [*CONFIGS, "fraud"]

@@ -7,10 +7,16 @@ import pytest
 from keat.errors import InputError, KeatError
 from keat.models.architectures import ARCHITECTURES
 from keat.models.registry import TRAINED
+from keat.runs import presets
 from keat.runs.presets import PRESETS, usual_fit
 from keat.training.fit import FitConfig
 
-PUBLISHED = [name for name in ARCHITECTURES if name != "keat-rank"]
+UTG = [name for name in ARCHITECTURES if "utg-" in name]
+PUBLISHED = [
+    name
+    for name, entry in ARCHITECTURES.items()
+    if type(entry.config) in presets.PUBLISHED and name not in UTG
+]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -19,7 +25,16 @@ def test_published_settings_are_one_negative_at_a_low_rate(name: str, preset: st
     fit = usual_fit(name, "link-ranking", preset, "tgbl-review")  # type: ignore[arg-type]
     assert (fit.epochs, fit.patience, fit.batch_size) == (30, 5, 200)
     assert (fit.lr, fit.loss, fit.negatives, fit.historical) == (1e-4, "pairwise", 1, 0.0)
-    assert fit.recipe == ("tgb-parity" if name.endswith("tgn") else "sound")
+    assert fit.recipe == ("tgb-parity" if name.endswith(("tgn", "dyrep")) else "sound")
+
+
+@pytest.mark.parametrize("name", UTG)
+def test_models_of_snapshots_have_the_published_setting_of_utg(name: str) -> None:
+    for preset in ("paper", "tgb"):
+        fit = usual_fit(name, "link-ranking", preset, "tgbl-wiki")
+        published = (500, 200, 1e-3) if name.endswith("htgn") else (500, 50, 2e-4)
+        assert (fit.epochs, fit.patience, fit.lr) == published
+        assert (fit.loss, fit.negatives, fit.recipe) == ("pairwise", 1, "sound")
 
 
 def test_on_wiki_the_paper_trains_longer() -> None:

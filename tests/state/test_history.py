@@ -112,3 +112,13 @@ def test_state_brings_everything_back_and_can_be_continued() -> None:
 def test_other_features_are_refused() -> None:
     with pytest.raises(InputError, match="3 features an event, but the model was made for 4"):
         EventHistory(NODES, 4).observe(stream(0))
+
+
+def test_absent_slots_of_an_empty_history_lead_to_a_node_that_exists() -> None:
+    history = EventHistory(NODES, 3, capacity=1)
+    history.reserve(4096)
+    nodes = np.arange(NODES)
+    slots = history.slots(history.before(nodes, np.full(NODES, 5), 3))
+    assert not slots.mask.any()
+    for column in (slots.other, slots.event, slots.happened):
+        assert torch.equal(column, torch.zeros(NODES, 3, dtype=torch.int64))

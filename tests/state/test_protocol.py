@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 import torch
 
 from conftest import MakeStream
 from keat.clock import PLAIN
+from keat.events import EventStream
 from keat.models.nat.refresh import SlotRefresh
 from keat.models.tgn_memory import MemoryUpdate
-from keat.state import EventCounts, EventHistory, EventState, NeighborSlots, NodeState, SlotSizes, State
+from keat.state import (
+    EventCounts,
+    EventHistory,
+    EventState,
+    FadingCounts,
+    Kept,
+    NeighborSlots,
+    NodeState,
+    SlotSizes,
+    SnapshotEvents,
+    State,
+)
 from keat.time_encoding import Cosine
 
 NODES = 20
@@ -22,8 +35,22 @@ def node_state() -> NodeState:
     return NodeState(NODES, 0, 4, MemoryUpdate(0, 8, Cosine(8))).eval()
 
 
+def more_of_nodes() -> NodeState:
+    torch.manual_seed(0)
+    kept = Kept(around=4, from_first=True)
+    return NodeState(NODES, 0, 4, MemoryUpdate(0, 8, Cosine(8)), kept).train()
+
+
 def history() -> EventHistory:
     return EventHistory(NODES, 0)
+
+
+def snapshots() -> SnapshotEvents:
+    return SnapshotEvents(NODES, 0, 3.0, PLAIN, history=2)
+
+
+def fading_counts() -> FadingCounts:
+    return FadingCounts(NODES, width=30.0)
 
 
 def neighbor_slots() -> NeighborSlots:
@@ -34,10 +61,16 @@ def neighbor_slots() -> NeighborSlots:
 
 KEEP_EVENTS: dict[str, Callable[[], EventState]] = {
     "of nodes": node_state,
+    "more of nodes, in training": more_of_nodes,
     "history": history,
     "of neighbours": neighbor_slots,
 }
-STATES: dict[str, Callable[[], State]] = {**KEEP_EVENTS, "counts": EventCounts}
+STATES: dict[str, Callable[[], State]] = {
+    **KEEP_EVENTS,
+    "counts": EventCounts,
+    "fading": fading_counts,
+    "snapshots": snapshots,
+}
 
 
 def same(one: State, other: State) -> bool:
@@ -79,6 +112,27 @@ def test_events_that_are_kept_can_be_asked_about(name: str, random_stream: MakeS
     assert state.last_time() == stream.t[-1]
     assert state.sources().tolist() == sorted(set(stream.src.tolist()))
     assert state.destinations().tolist() == sorted(set(stream.dst.tolist()))
+
+
+def one_forgotten() -> EventStream:
+    """Node 9 is a destination once, node 8 a source; then rings of four forget it for both of its ends."""
+    src, dst = [8, *([9] * 8), *([1] * 8)], [9, *([2] * 8), *([8] * 8)]
+    return EventStream.from_arrays(np.array(src), np.array(dst), np.arange(17), num_nodes=NODES)
+
+
+def test_a_role_is_remembered_when_its_events_are_not() -> None:
+    state, loaded, old = node_state(), node_state(), node_state()
+    stream = one_forgotten()
+    state.observe(stream)
+    kept = state.save()
+    assert len(kept["log.t"]) < len(stream)
+    loaded.load(kept)
+    assert loaded.sources().tolist() == state.sources().tolist() == [1, 8, 9]
+    assert loaded.destinations().tolist() == state.destinations().tolist() == [2, 8, 9]
+    assert same(loaded, state)
+    old.load(kept)  # and is forgotten with the state
+    old.load({name: value for name, value in kept.items() if name != "roles"})  # as older versions wrote it
+    assert (old.sources().tolist(), old.destinations().tolist()) == ([1, 9], [2, 8])
 
 
 def test_the_newest_events_come_first(random_stream: MakeStream) -> None:

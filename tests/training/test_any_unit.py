@@ -14,7 +14,7 @@ import torch
 
 import keat
 import keat.models.registry
-from every_model import EVERY_MODEL, PAIR_TERM, quicker
+from every_model import EVERY_MODEL, PAIR_TERM, smaller
 from format_1_runs import as_format_1
 from keat.clock import PLAIN, Clock
 from keat.datasets.loading import Dataset
@@ -23,7 +23,6 @@ from keat.events import EventStream, TimeUnit
 from keat.events.units import UNITS, clock_of
 from keat.models.architectures import ARCHITECTURES
 from keat.models.dygformer import DyGFormerConfig
-from keat.models.graphmixer import GraphMixerConfig
 from keat.models.registry import create_label_model
 from keat.models.tgn import TGNConfig
 from keat.runs.run_evaluation import evaluate_run
@@ -57,11 +56,9 @@ def small(name: str) -> Any:
     config: Any = ARCHITECTURES[name.removesuffix(PAIR_TERM)].config
     if name.endswith(PAIR_TERM):
         config = replace(config, pair_term="rank")
-    if isinstance(config, GraphMixerConfig):
-        config = replace(config, neighbors=6)
     if isinstance(config, DyGFormerConfig):
-        config = replace(config, length=8, patch=2, layers=1, cooccurrence="both")
-    return quicker(config)
+        config = replace(config, patch=2, cooccurrence="both")
+    return smaller(config)
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY_MODEL if name.startswith(tuple(ARCHITECTURES))])

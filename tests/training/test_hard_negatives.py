@@ -10,12 +10,11 @@ import pytest
 import torch
 
 from conftest import MakeStream
-from every_model import PAIR_TERM, WITH_PAIR_TERM, quicker
+from every_model import PAIR_TERM, WITH_PAIR_TERM, smaller
 from keat.datasets.loading import Dataset
 from keat.events import EventStream
 from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import LearnedLinkModel, Queries
-from keat.models.dygformer import DyGFormerConfig
 from keat.models.registry import build_model
 from keat.training.fit import FitConfig, train_epoch
 from keat.training.hard_negatives import ANYONE, HARD, OWN, REACHED_BY, HardNegatives
@@ -197,9 +196,7 @@ def test_every_model_trains_with_it_the_same_way_twice(name: str, random_stream:
     config: Any = ARCHITECTURES[name.removesuffix(PAIR_TERM)].config
     if name.endswith(PAIR_TERM):
         config = replace(config, pair_term="kernel")
-    if isinstance(config, DyGFormerConfig):
-        config = replace(config, length=4, layers=1)
-    config = quicker(config)
+    config = smaller(config)
 
     def trained() -> tuple[float, dict[str, torch.Tensor]]:
         model: LearnedLinkModel = build_model(data.train, config, seed=1)

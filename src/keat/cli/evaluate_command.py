@@ -29,8 +29,12 @@ if TYPE_CHECKING:
 
     from keat.report.sections.results import Result
 
-LINKS = "edgebank, edgebank-tw, poptrack, global-recency, local-global"  # a test keeps these two complete;
-NODES = "persistent-forecast, moving-average"  # asking the registry would bring torch, too slow for --help
+# A test keeps these complete; asking the registry would bring torch, too slow for --help.
+LINKS = (
+    "edgebank, edgebank-tw, poptrack, global-recency, local-global, local-recency-popularity, "
+    "windowed-popularity, base3"
+)
+NODES = "persistent-forecast, moving-average"
 LABELS = "counts"
 
 

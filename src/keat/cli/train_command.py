@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from keat.runs import Run
     from keat.runs.run_evaluation import Tested
 
-MODELS = "tgn, dygformer, tgat, graphmixer, each also as keat-…; keat-rank; gearsage, keat-gearsage."
+MODELS = (
+    "keat-rank, the one to begin with; tgn, dyrep, ctan, tncn, tgat, graphmixer, dygformer, tcl, cawn, nat, "
+    "tpnet, craft, utg-gcn, utg-gclstm, utg-evolvegcn, utg-htgn, each also as keat-…; jodie, slm, craft-r; "
+    "of whole graphs, gearsage and keat-gearsage."
+)
 
 
 @takes_settings

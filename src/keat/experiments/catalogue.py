@@ -58,6 +58,8 @@ class Cell(TypedDict, total=False):
     command: str
     paper: dict[str, object]
     leaderboard: dict[str, object]
+    DyGLib: dict[str, object]
+    TPNet: dict[str, object]
 
 
 class Entry(TypedDict):

@@ -1,4 +1,4 @@
-"""What others published: the paper's own numbers, and those of TGB's leaderboard."""
+"""What others published: the paper's own numbers, those of TGB's leaderboard, of DyGLib and of TPNet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Published:
     row: str
     data: str
     split: str
-    by: Literal["paper", "leaderboard"]
+    by: Literal["paper", "leaderboard", "DyGLib", "TPNet"]
     mean: float
     std: float | None = None
     metric: str | None = None

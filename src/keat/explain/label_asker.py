@@ -35,7 +35,7 @@ class LabelAsker(Playback[EventHead]):
         self.subject = subject
         self.share = None if data is None else _share(data)
         if data is None:
-            kept = _remembered(subject.present)
+            kept = _remembered(subject)
             self.usual = UsualFeatures.of(subject.columns, kept, f"the {len(kept):,} events the run keeps")
         else:
             self.usual = UsualFeatures.of(subject.columns, data.train.features, "the training events")
@@ -130,8 +130,13 @@ def _share(data: Dataset) -> float | None:
     return float((known > 0).mean()) if len(known) else None
 
 
-def _remembered(model: EventHead) -> npt.NDArray[np.float32]:
+def _remembered(subject: LabelSubject) -> npt.NDArray[np.float32]:
     """The features of all events that a model holds on to."""
-    assert isinstance(model.encoder, KeepsEvents)
-    kept: npt.NDArray[np.float32] = model.encoder.state.event_features().cpu().numpy()
+    encoder = subject.present.encoder
+    if not isinstance(encoder, KeepsEvents):
+        raise InputError(
+            f"The {encoder.name} of {subject.where} keeps no events to compare with; explain with the "
+            "dataset it was trained on."
+        )
+    kept: npt.NDArray[np.float32] = encoder.state.event_features().cpu().numpy()
     return kept

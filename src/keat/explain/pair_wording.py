@@ -116,10 +116,15 @@ def _known_of_second_edition(pair: PairExplanation, unit: TimeUnit) -> dict[str,
     if led is not None:
         within = humanize(led.within, unit)
         following = f"{100 * led.share:.2g} % of what followed {led.by} within about {within}"
+    fresh, ago = n["first meetings of the candidate, lately"], n["age of the candidate's last first meeting"]
+    newly = "nobody has met it for the first time"
+    if math.isfinite(ago):
+        newly = f"about {fresh:,.1f} first meetings lately, the last {humanize(ago, unit)} ago"
     return {
         "replies": answer,
         "renewal": gaps,
         "run": f"{row:,.0f} in a row at the last destination, usually {n['usual events in a row']:.1f}",
         "favourites": favourite,
         "item to item": following,
+        "newcomers": newly,
     }

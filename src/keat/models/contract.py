@@ -166,10 +166,17 @@ class LearnedModel(nn.Module, ABC):
     def device(self) -> torch.device:
         return next(self.parameters()).device
 
+    def look_at(self, train: EventStream) -> None:
+        """Take from the training split what is neither learned nor remembered, such as usual gaps. Called
+        once, when a model is built from a training split (`build_model`), before anything is scored and
+        whether it is then trained or not; to be overridden where there is such. It is kept with the
+        parameters."""
+
     def measure(self, examples: Iterable[tuple[Queries, EventStream]]) -> None:
-        """Look through the questions of an epoch, each block with the events that then happen, before any is
-        trained; to be overridden by models that scale what they read. The state is empty before and need
-        not be so after."""
+        """Look through the questions of an epoch, each block with the events that then happen. Called once,
+        when training begins (`fit`; not where it is resumed), after `look_at` and before the first step; to
+        be overridden by models that scale what they read. The state is empty before and need not be so
+        after."""
 
     def reserve(self, events: int) -> None:
         """Make room at once where the number of events to come is known; to be overridden if it helps."""

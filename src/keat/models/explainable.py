@@ -23,9 +23,9 @@ def attention_of(model: LinkModel) -> TGN | None:
     """The TGN whose attention over past events can be read and asked what if (`keat.analysis.what_if`): the
     model itself, or its encoder where a pair term is added to that. None where there is no such."""
     encoder = model.encoder if isinstance(model, WithPairTerm) else model
-    return encoder if isinstance(encoder, TGN) else None
+    return encoder if type(encoder) is TGN else None  # TNCN's score has more to it than attention
 
 
 def attends_by_kernel(config: Any) -> bool:
     """Whether the model of a configuration has such an attention, and a kernel in it."""
-    return isinstance(config, TGNConfig) and config.kernel != "identity"
+    return type(config) is TGNConfig and config.kernel != "identity"

@@ -11,10 +11,12 @@ import torch
 
 from keat.events import EventStream
 from keat.models.contract import LinkModel, Queries
-from keat.models.popularity import DecayedCounts, tune_decay
-from keat.state import NodeArray, PairTable
+from keat.models.popularity import DecayedCounts, WindowedCounts, tune_decay, tune_window
+from keat.state import FadingCounts, NodeArray, PairTable
 
 NEVER = -1
+COUNT, MOMENT = 0, 2  # columns of `FadingCounts`
+MOST = 1 << 22  # a count in a lexicographic score; a moment above it then still fits in float64's 53 bits
 
 
 class EdgeBank(LinkModel):
@@ -111,6 +113,50 @@ class LocalGlobalRecency(GlobalRecency):
         met = torch.from_numpy(self.last_meeting.get(queries.src, queries.candidates, missing=NEVER))
         # Event numbers stay below 2⁴⁰, so one sum in float64 holds both orders exactly.
         return torch.where(met >= 0, met.double() + 2.0**40, super().score(queries))
+
+
+class LocalRecencyPopularity(LinkModel):
+    """Destinations this source has met, by the time of the last meeting, latest first; those met last at the
+    same time, by how often. All others are tied.
+
+    Two orders in one number, exactly: moment · 2²² + count, where the moment numbers distinct times. Counts
+    of four million and more are tied.
+    """
+
+    name = "local-recency-popularity"
+
+    def __init__(self, train: EventStream) -> None:
+        self.counts = FadingCounts(train.num_nodes)
+
+    def reset(self) -> None:
+        self.counts.clear()
+
+    def observe(self, events: EventStream) -> None:
+        self.counts.observe(events)
+
+    def score(self, queries: Queries) -> torch.Tensor:
+        rows = self.counts.rows(queries.src, queries.candidates)
+        count = np.minimum(self.counts.of_pairs(rows, COUNT), MOST - 1)
+        return torch.from_numpy(self.counts.of_pairs(rows, MOMENT) * float(MOST) + count)
+
+
+class WindowedPopularity(LinkModel):
+    """Destinations by how often they were met within a window that ends at the latest event observed. Its
+    length is chosen on the last part of the training split, as PopTrack's γ is."""
+
+    name = "windowed-popularity"
+
+    def __init__(self, train: EventStream) -> None:
+        self.counts = WindowedCounts(train.num_nodes, tune_window(train))
+
+    def reset(self) -> None:
+        self.counts.clear()
+
+    def observe(self, events: EventStream) -> None:
+        self.counts.observe(events)
+
+    def score(self, queries: Queries) -> torch.Tensor:
+        return torch.from_numpy(self.counts.at(queries.candidates)).expand(queries.shape)
 
 
 class PopTrack(LinkModel):

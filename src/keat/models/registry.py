@@ -18,6 +18,7 @@ from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
 from keat.models.architectures import ARCHITECTURES, Architecture, StreamConfig
+from keat.models.base3 import Base3
 from keat.models.contract import EmbedsNodes, LearnedLinkModel, LearnedModel, LinkModel, NodeModel
 from keat.models.counts import CountsAndRecencies
 from keat.models.explainable import ExplainsPairs
@@ -29,7 +30,9 @@ from keat.models.heuristics import (
     EdgeBankWindow,
     GlobalRecency,
     LocalGlobalRecency,
+    LocalRecencyPopularity,
     PopTrack,
+    WindowedPopularity,
 )
 from keat.models.node_head import NodeHead
 from keat.models.rank import KeatRank, RankConfig
@@ -94,6 +97,7 @@ def build_model(train: EventStream, config: Any, seed: int = 0, sigma: float | N
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         model = assemble(config, train.num_nodes, train.feature_dim, sigma, clock)
+    model.look_at(train)
     return model.eval()
 
 
@@ -173,6 +177,15 @@ LINK_MODELS: dict[str, LinkEntry] = {
     "global-recency": ModelEntry(GlobalRecency, "destinations, latest first", heuristic=True),
     "local-global": ModelEntry(
         LocalGlobalRecency, "the source's own destinations, latest first, then all", heuristic=True
+    ),
+    "local-recency-popularity": ModelEntry(
+        LocalRecencyPopularity, "the source's own destinations, latest first, then most often", heuristic=True
+    ),
+    "windowed-popularity": ModelEntry(
+        WindowedPopularity, "destinations most often met in a window of time", heuristic=True
+    ),
+    "base3": ModelEntry(
+        Base3, "pair seen, destination popular, pair counted: a weighted sum", heuristic=True
     ),
     **{
         name: ModelEntry(partial(build_model, config=a.config), a.about, heuristic=False)

@@ -33,6 +33,8 @@ class Help:
     """Of settings that several models have and that mean the same in each."""
 
     KERNEL = f"ψ, by which evidence fades with age: {', '.join(KERNELS)}."
+    DELTA = "Age of an event: neighbor (until its last update; released code) or query (paper)."
+    PARITY = "Repeat the defect of the public code that its published numbers come from."
     WIDTH = "Width of the kernel, in multiples of σ; inf for one that never fades."
     CLOCK = f"Unit in which ages are read: {', '.join(UNITS)}, or {TICK} for the numbers of the stream."
     TIME_ENCODER = f"φ, the encoding of an age: {', '.join(TIME_ENCODERS)}."

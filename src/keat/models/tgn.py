@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from keat.attention.layer import KernelizedAttention, LastEvents, modulated
@@ -11,20 +13,19 @@ from keat.attention.query_times import TimedAttention
 from keat.clock import PLAIN, Clock
 from keat.errors import InputError
 from keat.kernels import create_kernel
-from keat.models.contract import EmbedsNodes, KeepsEvents, Queries
+from keat.models.contract import Queries
 from keat.models.decoders import LinkPredictor
+from keat.models.memory_model import MemoryModel
 from keat.models.tgn_config import TGNConfig
 from keat.models.tgn_memory import MemoryUpdate, NodeIdentity
 from keat.ops import Edges, mix_edges
-from keat.state import NodeState, as_tensor
+from keat.state import Kept, NodeState, as_tensor
 from keat.time_encoding import Cosine, TimeEncoder, create_time_encoder
 
 __all__ = ["TGN", "TGNConfig"]
 
-PAIRS_AT_ONCE = 1 << 14  # (node, time) pairs embedded together in evaluation: about 100 MiB of encodings
 
-
-class TGN(KeepsEvents, EmbedsNodes):
+class TGN(MemoryModel):
     """An event (u, v, t, e) brings a message e of R numbers. Of every node i the model keeps a memory s_i; it
     reads the last K events of i: the memory s_j of the other end, the message e_ij, the age Δ_ij.
 
@@ -39,8 +40,7 @@ class TGN(KeepsEvents, EmbedsNodes):
     """
 
     name = "tgn"
-    cuts_matter = True  # of several events of a node in one call, its memory takes in the last alone
-    state: NodeState
+    kept: ClassVar[Kept] = Kept()
 
     def __init__(
         self, num_nodes: int, feature_dim: int, sigma: float, config: TGNConfig, clock: Clock = PLAIN
@@ -66,16 +66,16 @@ class TGN(KeepsEvents, EmbedsNodes):
             shared_edge_weights=config.shared_edge_weights,
         )
         self.predictor = LinkPredictor(dim)
-        self.state = NodeState(num_nodes, feature_dim, config.neighbors, self.memory)
+        self.state = NodeState(num_nodes, feature_dim, config.neighbors, self.memory, self.kept)
+
+    @property
+    def at_query(self) -> bool:
+        return self.config.delta == "query"
 
     @property
     def time_encoder(self) -> TimeEncoder:
         """φ, one for memory and attention."""
         return self.memory.time_encoder
-
-    @property
-    def last_layer(self) -> nn.Linear:
-        return self.predictor.lin_final
 
     # -- embeddings ----------------------------------------------------------------------------------
 
@@ -103,57 +103,13 @@ class TGN(KeepsEvents, EmbedsNodes):
         probe = self.attention.packed_probe(past.seeds)  # (H, n, d + T + R + 1)
         return self.attention.packed_combine(past.seeds, mix_edges(probe, edges))  # (n, d)
 
-    def embeddings(self, nodes: Tensor, t: Tensor) -> Tensor:
-        self.state.make_room_for(nodes.cpu().numpy())
-        if self.config.delta == "query":
-            z = self.embed(nodes, t)
-        else:
-            distinct, place = torch.unique(nodes, return_inverse=True)
-            z = self.embed(distinct).index_select(0, place)
-        self.state.forget_read()
-        return z
-
     # -- scores --------------------------------------------------------------------------------------
 
-    def score(self, queries: Queries) -> Tensor:
-        if self.training:
-            return self._score(queries)
-        self.state.make_room_for(queries.src, queries.candidates)
-        with torch.no_grad():
-            return self._score(queries)
-
-    def _score(self, queries: Queries) -> Tensor:
-        src, candidates = (as_tensor(ids, self.device).long() for ids in (queries.src, queries.candidates))
-        t = as_tensor(queries.t, self.device)
-        if queries.shared and not self.training:
-            if self.config.delta == "neighbor":
-                return self._score_shared(src, candidates, queries.candidates)
-            if isinstance(self.time_encoder, Cosine):
-                return self._score_at_all_times(src, t, candidates, self.time_encoder)
-        candidates = candidates.expand(queries.shape)  # (B, C)
-        rows = len(src) if self.training else max(1, PAIRS_AT_ONCE // (1 + candidates.shape[1]))
-        pieces = zip(*(torch.split(part, rows) for part in (src, t, candidates)), strict=True)
-        return torch.cat([self._score_own(*piece) for piece in pieces])
-
-    def _score_own(self, src: Tensor, t: Tensor, candidates: Tensor) -> Tensor:
-        """Candidates (B, C) of each source (B,) by itself."""
-        both = torch.cat((src, candidates.flatten()))
-        if self.config.delta == "neighbor":
-            nodes, place = self.state.distinct(both)
-            z = self.embed(nodes)
-        else:
-            z = self.embed(both, torch.cat((t, t.repeat_interleave(candidates.shape[1]))))
-            place = torch.arange(len(both), device=both.device)
-        sources, others = torch.tensor_split(place, [len(src)])
-        return self.predictor.pairs(z, sources, others.view(candidates.shape))
-
-    def _score_shared(self, src: Tensor, candidates: Tensor, key: object) -> Tensor:
-        """One list (C,) for all: a candidate is embedded once, and again if something it sees has changed."""
-        stale = self.state.stale(key, candidates)
-        nodes, place = self.state.distinct(src)
-        z = self.embed(torch.cat((nodes, candidates[stale])))
-        sources, others = self.predictor.lin_src(z[: len(nodes)]), self.predictor.lin_dst(z[len(nodes) :])
-        return self.predictor.shared(sources[place], self.state.renewed(candidates, stale, others))
+    def _score(self, src: Tensor, t: Tensor, queries: Queries) -> Tensor:
+        if queries.shared and self.at_query and not self.training and isinstance(self.time_encoder, Cosine):
+            candidates = as_tensor(queries.candidates, self.device).long()
+            return self._score_at_all_times(src, t, candidates, self.time_encoder)
+        return super()._score(src, t, queries)
 
     def _score_at_all_times(self, src: Tensor, t: Tensor, candidates: Tensor, encoder: Cosine) -> Tensor:
         """One list (C,) for all, where Δ is measured from the query: B times, without B·C embeddings."""

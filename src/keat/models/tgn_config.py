@@ -29,10 +29,7 @@ class TGNConfig:
 
     kernel: str = setting("identity", Help.KERNEL)
     width: float = setting(1.0, Help.WIDTH)
-    delta: Delta = setting(
-        "neighbor",
-        "Age of an event: neighbor (until its last update; released code) or query (paper).",
-    )
+    delta: Delta = setting("neighbor", Help.DELTA)
     clock: str = setting("s", Help.CLOCK)
     time_encoder: str = setting("cosine", Help.TIME_ENCODER)
     precision: Precision = setting("exact", Help.PRECISION)

@@ -43,6 +43,9 @@ class WithPairTerm(EmbedsNodes):
 
     # -- state -----------------------------------------------------------------------------------------
 
+    def look_at(self, train: EventStream) -> None:
+        self.encoder.look_at(train)
+
     def reserve(self, events: int) -> None:
         self.encoder.reserve(events)
 

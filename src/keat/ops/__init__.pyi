@@ -24,6 +24,7 @@ from keat.ops.all_times import turn_to_all_times as turn_to_all_times
 # The decoder's logits of many pairs.
 from keat.ops.scoring import relu_dot as relu_dot
 from keat.ops.scoring import relu_dot_both as relu_dot_both
+from keat.ops.scoring import relu_dot_sloped as relu_dot_sloped
 from keat.ops.scoring import score_pairs as score_pairs
 
 # Messages to the memory of nodes, and how it changes by them.
@@ -54,3 +55,5 @@ from keat.ops.compiling import Floats as Floats
 from keat.ops.compiling import Integers as Integers
 from keat.ops.compiling import compiled as compiled
 from keat.ops.compiling import compiled_into as compiled_into
+from keat.ops.compiling import compiled_sums as compiled_sums
+from keat.ops.compiling import frozen as frozen

@@ -1,4 +1,4 @@
-"""Two ways to compile the few loops that array operations cannot express, or are slow at."""
+"""Ways to compile the few loops that array operations cannot express, or are slow at."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import torch
 Floats = npt.NDArray[np.floating[Any]]
 Integers = npt.NDArray[np.int64]
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S", bound=np.generic)
 
 DEVICES = frozenset({"cpu"})  # whose memory compiled loops can read
 
@@ -41,6 +42,14 @@ def _compile(function: F, **options: Any) -> F:
         return cast(F, numba.njit(cache=True, nogil=True, **options)(function))
     except RuntimeError:  # no writable place for the cache: compile in every process instead
         return cast(F, numba.njit(nogil=True, **options)(function))
+
+
+def frozen(array: npt.NDArray[S]) -> npt.NDArray[S]:
+    """An array that a loop only reads, contiguous and not to be written to: the loop is compiled once, and
+    not again for every mixture of slices, broadcast lists and columns of a stream."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def is_compilable(tensor: torch.Tensor) -> bool:

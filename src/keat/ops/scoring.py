@@ -64,6 +64,24 @@ def relu_dot_both(own: Tensor, common: Tensor, others: Tensor, weight: Tensor) -
     return out
 
 
+def relu_dot_sloped(own: Tensor, base: Tensor, slope: Tensor, gap: Tensor, weight: Tensor) -> Tensor:
+    """out_ij = Σ_k weight_k max(own_ik + base_kj + gap_ij slope_kj, 0): (n, d), (d, m) twice, (n, m) →
+    (n, m). Inference only."""
+    if not is_compilable(own):
+        return relu_dot_sloped_plainly(own, base, slope, gap, weight)
+    out = torch.empty_like(gap)
+    over_rows(
+        _relu_dot_sloped, len(own), base.numel() * len(own), *arrays(own, base, slope, gap, weight, out)
+    )
+    return out
+
+
+def relu_dot_sloped_plainly(own: Tensor, base: Tensor, slope: Tensor, gap: Tensor, weight: Tensor) -> Tensor:
+    rows = max(1, NUMBERS_AT_ONCE // max(base.numel(), 1))
+    pieces = zip(torch.split(own[..., None], rows), torch.split(gap[:, None], rows), strict=True)
+    return torch.cat([weight @ torch.relu(mine + base + late * slope) for mine, late in pieces])
+
+
 class _ScorePairs(torch.autograd.Function):
     """Pairs are read where they are, and gradients added where they belong."""
 
@@ -149,3 +167,17 @@ def _relu_dot_both(
             mine, shared, theirs, factor = own[i, k], common[k], others[i, k], weight[k]
             for j in range(len(row)):
                 row[j] += factor * max(mine + shared[j] + theirs[j], nothing)
+
+
+@compiled
+def _relu_dot_sloped(
+    begin: int, end: int, own: Floats, base: Floats, slope: Floats, gap: Floats, weight: Floats, out: Floats
+) -> None:
+    nothing = weight.dtype.type(0)
+    for i in range(begin, end):
+        row, late = out[i], gap[i]
+        row[:] = 0
+        for k in range(len(weight)):
+            mine, theirs, rising, factor = own[i, k], base[k], slope[k], weight[k]
+            for j in range(len(row)):
+                row[j] += factor * max(mine + theirs[j] + late[j] * rising[j], nothing)

@@ -43,9 +43,9 @@ class EventHistory(nn.Module):
     def __init__(self, num_nodes: int, feature_dim: int, node_dim: int = 0, capacity: int = 1024) -> None:
         super().__init__()
         self._length = 0
-        self._node = np.empty(2 * capacity, dtype=np.int64)
-        self._t = np.empty(capacity, dtype=np.int64)
-        self._previous = np.empty(2 * capacity, dtype=np.int64)
+        self._node = np.zeros(2 * capacity, dtype=np.int64)  # room is of node 0: absent slots lead there
+        self._t = np.zeros(capacity, dtype=np.int64)
+        self._previous = np.zeros(2 * capacity, dtype=np.int64)
         self._head = np.full(num_nodes, NONE, dtype=np.int64)
         self.register_buffer("_features", torch.zeros(capacity, feature_dim), persistent=False)
         self.node_features = NodeFeatures(node_dim)
@@ -59,7 +59,7 @@ class EventHistory(nn.Module):
         if events <= len(self._t):
             return
         for name, size in (("_node", 2), ("_t", 1), ("_previous", 2)):
-            grown = np.empty(size * events, dtype=np.int64)
+            grown = np.zeros(size * events, dtype=np.int64)
             grown[: size * self._length] = getattr(self, name)[: size * self._length]
             setattr(self, name, grown)
         features = self._features.new_zeros(events, self._features.shape[1])
@@ -129,7 +129,8 @@ class EventHistory(nn.Module):
         return found
 
     def slots(self, entries: Integers) -> PastSlots:
-        """Entries (n, k) as events in slots."""
+        """Entries (n, k) as events in slots. Where there is none, node and event are some that exist, 0 if
+        nothing was observed."""
         mask = entries >= 0
         held = np.where(mask, entries, 0)
         columns = (mask, self.other_end(held), self.event_of(held), self.time_of(held))

@@ -36,6 +36,15 @@ class Remembered(NamedTuple):
     dst: Tensor  # (E,)
     t: Tensor  # (E,)
     features: Tensor  # (E, R)
+    around: Tensor | None = None  # (N, K) events that the other end of that event had had before, or -1
+
+
+class Kept(NamedTuple):
+    """What a memory keeps beside what TGN's does, for other models."""
+
+    at_once: bool = False  # a memory changes as soon as its event is observed, in training too
+    around: int = 0  # K: how many events of the other end a pending message can be made of
+    from_first: bool = False  # when the first event happened, from which ages of new nodes are measured
 
 
 class Update(Protocol):
@@ -62,20 +71,39 @@ class NodeMemory(nn.Module):
     memory: Tensor  # (nodes, M)
     last_update: Tensor  # (nodes,)
     pending: Tensor  # (nodes,) event number, or -1
+    around: Tensor  # (nodes, K) event numbers, or -1
+    began: Tensor  # () time of the first event of all, or 0
     update: Update
 
-    def __init__(self, num_nodes: int, update: Update) -> None:
+    def __init__(self, num_nodes: int, update: Update, kept: Kept = Kept()) -> None:  # noqa: B008  (immutable)
         super().__init__()
+        self.kept = kept
         self.__dict__["update"] = update  # its parameters are the model's, under the model's names
         self.register_buffer("memory", torch.zeros(num_nodes, update.dim), persistent=False)
         self.register_buffer("last_update", torch.zeros(num_nodes, dtype=torch.int64), persistent=False)
         self.register_buffer("pending", torch.full((num_nodes,), NONE, dtype=torch.int64), persistent=False)
+        around = torch.full((num_nodes, kept.around), NONE, dtype=torch.int64)
+        self.register_buffer("around", around, persistent=False)
+        self.register_buffer("began", torch.zeros((), dtype=torch.int64), persistent=False)
+
+    @property
+    def waits(self) -> bool:
+        """Whether a message is applied only when it is read."""
+        return self.training and not self.kept.at_once
 
     def clear(self) -> None:
         """Forget everything; the next event is the first."""
         self.memory.zero_()
         self.last_update.zero_()
         self.pending.fill_(NONE)
+        self.around.fill_(NONE)
+        self.began.zero_()
+
+    def begin(self, t: int) -> None:
+        """The first event of all is about to be observed."""
+        if self.kept.from_first:
+            self.began.fill_(t)
+            self.last_update.fill_(t)
 
     def grow(self, num_nodes: int) -> None:
         """Make room for nodes that have appeared."""
@@ -83,32 +111,45 @@ class NodeMemory(nn.Module):
         if more > 0:
             blank = self.memory.new_zeros(1, self.update.dim) if self.training else self.update.never_seen()
             self.memory = torch.cat((self.memory, blank.expand(more, -1)))
-            self.last_update = torch.cat((self.last_update, self.last_update.new_zeros(more)))
+            self.last_update = torch.cat((self.last_update, self.began.expand(more)))
             self.pending = torch.cat((self.pending, self.pending.new_full((more,), NONE)))
+            self.around = torch.cat((self.around, self.around.new_full((more, self.kept.around), NONE)))
 
     def expected(self) -> dict[str, Expected]:
         """What a kept state has to be, of ``nodes`` nodes and ``events`` events in the log."""
-        return {
+        expected = {
             "memory": Expected(self.memory.dtype, ("nodes", self.update.dim)),
             "last_update": whole("nodes"),
             "pending": whole("nodes", lowest=NONE, below="events"),
         }
+        if self.kept.around:
+            expected["around"] = whole("nodes", self.kept.around, lowest=NONE, below="events")
+        if self.kept.from_first:
+            expected["began"] = whole()
+        return expected
 
     def read(self, nodes: Tensor, log: EventLog) -> tuple[Tensor, Tensor]:
         """Memory (n, M) and last update (n,) of distinct ``nodes``, pending messages applied."""
-        if self.training:
+        if self.waits:
             return self._updated(nodes, log)
         return self.memory[nodes], self.last_update[nodes]
 
-    def observe(self, nodes: Tensor, events: Tensor, log: EventLog) -> None:
-        """Take in events: ``nodes`` are their distinct ends, ``events`` the last event of each."""
-        if self.training:
+    def observe(self, nodes: Tensor, events: Tensor, log: EventLog, around: Tensor | int = NONE) -> None:
+        """Take in events: ``nodes`` are their distinct ends, ``events`` the last event of each, ``around``
+        (n, K) the events that its other end had had before."""
+        if self.waits:
             self.write(nodes, *self._updated(nodes, log))
-            self.pending[nodes] = events
+            self.expect(nodes, events, around)
         else:
-            self.pending[nodes] = events
+            self.expect(nodes, events, around)
             self.write(nodes, *self._updated(nodes, log))
-            self.pending[nodes] = NONE
+            self.expect(nodes, NONE, NONE)
+
+    def expect(self, nodes: Tensor, events: Tensor | int, around: Tensor | int) -> None:
+        """The messages of these events are pending."""
+        self.pending[nodes] = events
+        if self.kept.around:
+            self.around[nodes] = around
 
     def write(self, nodes: Tensor, memory: Tensor, last_update: Tensor) -> None:
         self.memory[nodes] = memory.detach()
@@ -120,12 +161,15 @@ class NodeMemory(nn.Module):
             return
         with torch.no_grad():
             seen = self.pending >= 0
-            fresh = ~seen & (self.last_update == 0) & (self.memory == 0).all(dim=1)
+            fresh = ~seen & (self.last_update == self.began) & (self.memory == 0).all(dim=1)
             for nodes in torch.split(torch.nonzero(seen)[:, 0], 1 << 16):
                 self.write(nodes, *self._updated(nodes, log))
             self.pending.fill_(NONE)
+            self.around.fill_(NONE)
             self.memory[fresh] = self.update.never_seen()
 
     def _updated(self, nodes: Tensor, log: EventLog) -> tuple[Tensor, Tensor]:
         columns = (log.src, log.dst, log.t, log.features)
-        return self.update.updated(nodes, Remembered(self.memory, self.last_update, self.pending, *columns))
+        around = self.around if self.kept.around else None
+        known = Remembered(self.memory, self.last_update, self.pending, *columns, around)
+        return self.update.updated(nodes, known)

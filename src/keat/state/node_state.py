@@ -16,26 +16,38 @@ from torch import Tensor, nn
 
 from keat.events import EventStream
 from keat.ops import Numbering
-from keat.state.checking import check_feature_dim, check_state
+from keat.state.checking import check_feature_dim, check_state, check_that, whole
 from keat.state.event_log import EventLog
-from keat.state.memory import NodeMemory, Update
-from keat.state.past_events import PastEvents, PastSlots
+from keat.state.memory import NONE, Kept, NodeMemory, Update
+from keat.state.neighbor_graph import NeighborGraph
+from keat.state.past_events import PastEvents, PastNodes, PastSlots
 from keat.state.recent_events import RecentEvents
 from keat.state.tensors import as_tensor
+
+_NOBODY = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 class NodeState(nn.Module):
     """Log, recent events and memory as one. It is an `EventState`, and a module so that it moves with the
     model; it has no parameters: ``update``, the rule by which memories change, belongs to the model."""
 
-    def __init__(self, num_nodes: int, feature_dim: int, neighbors: int, update: Update) -> None:
+    def __init__(
+        self,
+        num_nodes: int,
+        feature_dim: int,
+        neighbors: int,
+        update: Update,
+        kept: Kept = Kept(),  # noqa: B008  (immutable)
+    ) -> None:
         super().__init__()
         self._log = EventLog(feature_dim)
         self._recent = RecentEvents(num_nodes, neighbors)
-        self._memory = NodeMemory(num_nodes, update)
+        self._memory = NodeMemory(num_nodes, update, kept)
         self._numbering = Numbering()
         self._just_read: tuple[Tensor, Tensor, Tensor] | None = None  # nodes, memory, last update
         self._kept: _KeptColumns | None = None
+        self._graph: NeighborGraph | None = None
+        self._known_as = _NOBODY  # sources and destinations of the events that a loaded state has left out
 
     def train(self, mode: bool = True) -> Self:
         """Entering evaluation applies all pending messages; parameters may have changed either way."""
@@ -45,6 +57,7 @@ class NodeState(nn.Module):
         return super().train(mode)
 
     def clear(self) -> None:
+        self._known_as = _NOBODY
         self._log.clear()
         self._recent.clear()
         self._memory.clear()
@@ -54,7 +67,7 @@ class NodeState(nn.Module):
 
     def _forget_computed(self) -> None:
         """Parameters, or what is remembered, may have changed."""
-        self._just_read = self._kept = None
+        self._just_read = self._kept = self._graph = None
 
     def reserve(self, events: int) -> None:
         self._log.reserve(events)
@@ -69,7 +82,7 @@ class NodeState(nn.Module):
             size = max(needed, self.num_nodes * 3 // 2)
             self._memory.grow(size)
             self._recent.grow(size)
-            self._kept = None
+            self._kept = self._graph = None
 
     # -- observing -----------------------------------------------------------------------------------
 
@@ -78,21 +91,28 @@ class NodeState(nn.Module):
             return
         check_feature_dim(events, self.messages.shape[1])
         self.make_room_for(events.src, events.dst)
+        if len(self) == 0:
+            self._memory.begin(int(events.t[0]))
         numbers = self._log.append(events)
         src, dst = self._log.src[numbers], self._log.dst[numbers]
         nodes, last = self._numbering.last_events(src, dst, numbers)
+        around = self._around(nodes, last)
         with torch.no_grad():
-            if not self._keep_just_read(nodes, last):
-                self._memory.observe(nodes, last, self._log)
-        self._just_read = None
+            if not self._keep_just_read(nodes, last, around):
+                self._memory.observe(nodes, last, self._log, around)
+        self._just_read = self._graph = None
         self._recent.insert(src, dst, numbers)
         if self._kept is not None:
             self._kept.changed[nodes] = True
 
-    def _keep_just_read(self, nodes: Tensor, last: Tensor) -> bool:
+    def _around(self, nodes: Tensor, last: Tensor) -> Tensor | int:
+        """Of the last event of each node, what its other end had had before, if that is kept."""
+        return self._recent.of(self._log.other_end(last, nodes)) if self._memory.kept.around else NONE
+
+    def _keep_just_read(self, nodes: Tensor, last: Tensor, around: Tensor | int) -> bool:
         """Where the scores of this batch applied the pending messages of all these nodes already, keep what
         they computed; whether that was so. (Of a crowded time, other events were asked about last.)"""
-        if not self.training or self._just_read is None:
+        if not self._memory.waits or self._just_read is None:
             return False
         table, memory, last_update = self._just_read
         distinct, place = self.distinct(torch.cat((table, nodes)))
@@ -100,7 +120,7 @@ class NodeState(nn.Module):
             return False
         place = place[len(table) :]
         self._memory.write(nodes, memory[place], last_update[place])
-        self._memory.pending[nodes] = last
+        self._memory.expect(nodes, last, around)
         return True
 
     def replace_events(self, first: int, events: EventStream) -> None:
@@ -108,6 +128,7 @@ class NodeState(nn.Module):
         from now on. What has reached the memory stays."""
         rows = slice(first, first + len(events))
         self._log.t[rows], self._log.features[rows] = as_tensor(events.t), as_tensor(events.features)
+        self._graph = None
 
     # -- reading -------------------------------------------------------------------------------------
 
@@ -117,7 +138,7 @@ class NodeState(nn.Module):
         nodes. This is the one thing that a score leaves behind, and the state is the same without it."""
         first, event, row = self._recent.past(nodes, self._log)
         happened = self._log.t[event]
-        if not self.training:
+        if not self._memory.waits:
             x, last_update = self._memory.memory, self._memory.last_update
             return PastEvents(x.index_select(0, nodes), x, last_update, first, row, event, happened)
         table, place = self.distinct(torch.cat((nodes, row)))
@@ -127,6 +148,25 @@ class NodeState(nn.Module):
         all_differ = len(nodes) == 0 or int(own[-1]) == len(nodes) - 1
         seeds = x[: len(nodes)] if all_differ else x.index_select(0, own)
         return PastEvents(seeds, x, last_update, first, row, event, happened)
+
+    def remembered(self, nodes: Tensor) -> tuple[Tensor, Tensor]:
+        """Memory (n, d) and last update (n,) of distinct nodes alone. In training the same is kept of it."""
+        x, last_update = self._memory.read(nodes, self._log)
+        if self._memory.waits:
+            self._just_read = (nodes, x.detach(), last_update)
+        return x, last_update
+
+    def near(self, nodes: Tensor) -> PastNodes:
+        """The last K events of nodes, and whom they were with, by number."""
+        first, event, other = self._recent.past(nodes, self._log)
+        return PastNodes(first, other, event, self._log.t[event])
+
+    def graph(self) -> NeighborGraph:
+        """Who is a neighbour of whom by the last K events of every node, on the host."""
+        if self._graph is None:
+            columns = (self._recent.ring, self._log.src, self._log.dst, self._log.t)
+            self._graph = NeighborGraph(*(column.cpu().numpy() for column in columns))
+        return self._graph
 
     def forget_read(self) -> None:
         """What was read last is not of the events to come."""
@@ -182,23 +222,31 @@ class NodeState(nn.Module):
         return int(self._log.state()["t"].max())
 
     def sources(self) -> npt.NDArray[np.int32]:
-        return np.unique(self._log.state()["src"].cpu().numpy()).astype(np.int32)
+        return np.union1d(self._log.state()["src"].cpu().numpy(), self._known_as[0]).astype(np.int32)
 
     def destinations(self) -> npt.NDArray[np.int32]:
-        return np.unique(self._log.state()["dst"].cpu().numpy()).astype(np.int32)
+        return np.union1d(self._log.state()["dst"].cpu().numpy(), self._known_as[1]).astype(np.int32)
 
     def event_features(self) -> Tensor:
         return self._log.state()["features"]
 
     # -- a list of candidates that is asked about again ----------------------------------------------
 
-    def stale(self, key: object, nodes: Tensor) -> Tensor:
+    def stale(self, key: object, nodes: Tensor, hops: int = 1) -> Tensor:
         """Positions of those nodes of a list whose column is not known, or may have changed since it was: an
-        event was observed of the node or of one that it has had an event with. ``key`` is the list's own."""
+        event was observed of the node or of one that it has had an event with (``hops`` 1; with 0 of the
+        node, with 2 also of one that those have had an event with …). ``key`` is the list's own."""
         if self._kept is None or self._kept.key is not key:
             unknown = torch.ones(self.num_nodes, dtype=torch.bool, device=nodes.device)
             self._kept = _KeptColumns(key, None, unknown)
-        return self._recent.touched(nodes, self._kept.changed, self._log)
+        changed = self._kept.changed
+        if hops == 0:
+            return torch.nonzero(changed[nodes])[:, 0]
+        everyone = torch.arange(self.num_nodes, device=nodes.device) if hops > 1 else nodes
+        for _ in range(hops - 1):
+            touched = self._recent.touched(everyone, changed, self._log)
+            changed = torch.zeros_like(changed).index_fill_(0, touched, True)
+        return self._recent.touched(nodes, changed, self._log)
 
     def renewed(self, nodes: Tensor, stale: Tensor, rows: Tensor) -> Tensor:
         """Columns (d, nodes) of the list, with those that were `stale` as given (stale, d)."""
@@ -214,30 +262,60 @@ class NodeState(nn.Module):
     def save(self) -> dict[str, Tensor]:
         """Of the log, only events something still points to."""
         recent, memory = self._recent, self._memory
-        held, place = torch.unique(
-            torch.cat((recent.ring, memory.pending[:, None]), dim=1), return_inverse=True
-        )
+        parts = (recent.ring, memory.pending[:, None], memory.around)
+        held, place = torch.unique(torch.cat(parts, dim=1), return_inverse=True)
         none = int(held[0] < 0)
         rows = held[none:]
         log = {f"log.{name}": column[rows] for name, column in self._log.state().items()}
+        ring, pending, around = torch.split(place - none, [part.shape[1] for part in parts], dim=1)
+        beside = {"around": around.contiguous(), "began": memory.began}
         return log | {
-            "ring": place[:, :-1] - none,
+            "ring": ring.contiguous(),
             "inserted": recent.inserted,
             "memory": memory.memory,
             "last_update": memory.last_update,
-            "pending": place[:, -1] - none,
+            "pending": pending[:, 0].contiguous(),
+            "roles": self._roles(),
+            **{name: value for name, value in beside.items() if name in memory.expected()},
         }
 
+    def _roles(self) -> Tensor:
+        """Of every node, 1 if it has been a source, plus 2 if it has been a destination: events that told it
+        may be gone from what is kept of the log."""
+        roles = torch.zeros(self.num_nodes, dtype=torch.int64)
+        roles[torch.from_numpy(self.sources()).long()] += 1
+        roles[torch.from_numpy(self.destinations()).long()] += 2
+        return roles
+
     def load(self, state: dict[str, Tensor]) -> None:
+        """Older states have no roles: what is known of nodes is then what the events say that are kept."""
         log = {f"log.{name}": expected for name, expected in self._log.expected().items()}
-        check_state(state, log | self._recent.expected() | self._memory.expected())
+        roles = {"roles": whole("nodes", lowest=0, below=4)} if "roles" in state else {}
+        check_state(state, log | self._recent.expected() | self._memory.expected() | roles)
         self._log.load_state({name.removeprefix("log."): state[name] for name in log})
         for name in ("ring", "pending"):
             self._log.check_ends(name, state[name])
         self._recent.ring, self._recent.inserted = state["ring"], state["inserted"]
         self._memory.memory, self._memory.last_update = state["memory"], state["last_update"]
         self._memory.pending = state["pending"]
+        around = (
+            state["around"] if "around" in state else state["pending"].new_empty(len(state["pending"]), 0)
+        )
+        self._check_around(state["pending"], around)
+        self._memory.around = around
+        if "began" in state:
+            self._memory.began = state["began"]
+        known = state["roles"].cpu().numpy() if roles else np.empty(0, dtype=np.int64)
+        self._known_as = (np.flatnonzero(known & 1), np.flatnonzero(known & 2))
         self._forget_computed()
+
+    def _check_around(self, pending: Tensor, around: Tensor) -> None:
+        """Events around a pending one must be of its other end: whom they lead to is found by subtraction."""
+        node = torch.arange(len(pending), device=pending.device)
+        other = torch.where(pending >= 0, self._log.other_end(pending.clamp(min=0), node), NONE)[:, None]
+        held = around.clamp(min=0)
+        ours = (self._log.src[held] == other) | (self._log.dst[held] == other) | (around < 0)
+        check_that(ours, "'around' holds an event of other nodes for a node")
 
 
 @dataclass(slots=True, eq=False)

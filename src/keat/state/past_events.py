@@ -1,4 +1,4 @@
-"""The last events of some nodes, in the two forms that states give them in."""
+"""The last events of some nodes, in the forms that states give them in."""
 
 from __future__ import annotations
 
@@ -26,5 +26,15 @@ class PastEvents:
     last_update: Tensor  # (M,) of these
     first: Tensor  # (n + 1,) where those of each node begin
     row: Tensor  # (V,) row of x: the node at the other end
+    event: Tensor  # (V,) number of the event
+    happened: Tensor  # (V,) its time
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PastNodes:
+    """The last events of n nodes one after the other, V in all, with the nodes at their other ends."""
+
+    first: Tensor  # (n + 1,) where those of each node begin
+    other: Tensor  # (V,) the node at the other end
     event: Tensor  # (V,) number of the event
     happened: Tensor  # (V,) its time
