@@ -45,8 +45,8 @@ class RankConfig:
     fanout: int = setting(8, "Of them, how many a two- or three-hop path goes on to.")
     followed: int = setting(
         FOLLOWED,
-        "Of a source's latest destinations, how many a new one is remembered to have followed; the whole ring "
-        "where hardly any pair meets twice.",
+        "Of a source's latest destinations, how many a new one is remembered to have followed; all of the "
+        "ring where hardly any pair meets twice.",
     )
     successors: int = setting(SUCCESSORS, "Of a destination, how many are remembered to have followed it.")
     clock: str = setting("s", Help.CLOCK)
