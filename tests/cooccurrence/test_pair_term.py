@@ -117,3 +117,44 @@ def test_groups_left_out_make_no_difference() -> None:
     assert torch.equal(term(numbers), term(Numbers(numbers.source, changed)))
     other = PairTerm(widths)
     assert not torch.equal(other(numbers), other(Numbers(numbers.source, changed)))
+
+
+def test_measured_inputs_have_mean_zero_and_spread_one() -> None:
+    """What never differs is not looked at, and neither is what is left out."""
+    widths = geometric_widths(50.0)
+    numbers = numbers_of(observed(widths))
+    halves = [Numbers(numbers.source[rows], numbers.pair[rows]) for rows in (slice(0, 2), slice(2, 6))]
+    term = PairTerm(widths, without=["identity"])
+    term.measure(halves)
+    for layer, read in ((term.lin_source, numbers.source), (term.lin_pair, numbers.pair.flatten(0, 1))):
+        logs = torch.log1p(read)
+        seen = (logs - layer.get_buffer("mean")) * layer.gain
+        differs = logs.std(dim=0) > 1e-2
+        looked_at = layer.gain != 0
+        assert differs.sum() > 10
+        if layer is term.lin_pair:
+            differs &= torch.tensor([name not in GROUPS["identity"] for name in Columns(8).pair])
+        assert looked_at[differs].all()
+        torch.testing.assert_close(
+            seen[:, looked_at].mean(dim=0), torch.zeros(int(looked_at.sum())), atol=1e-4, rtol=0
+        )
+        torch.testing.assert_close(
+            seen[:, looked_at].std(dim=0, correction=0), torch.ones(int(looked_at.sum())), atol=1e-3, rtol=0
+        )
+        assert (layer.gain[logs.std(dim=0) == 0] == 0).all()
+
+
+def test_before_it_is_measured_it_is_as_the_first_edition() -> None:
+    """Of the numbers that both read; and the first edition is never measured."""
+    widths = geometric_widths(50.0)
+    numbers, first, second = numbers_of(observed(widths)), PairTerm(widths, edition=1), PairTerm(widths)
+    known = first.state_dict()
+    first.measure([Numbers(numbers.source[:, :25], numbers.pair[..., :81])])
+    assert all(torch.equal(value, known[name]) for name, value in first.state_dict().items())
+    assert not any("mean" in name for name in known)
+    seen = torch.nn.functional.linear(
+        torch.log1p(numbers.pair),
+        second.lin_pair.linear.weight * second.lin_pair.gain,
+        second.lin_pair.linear.bias,
+    )
+    torch.testing.assert_close(second.lin_pair(numbers.pair), seen)
