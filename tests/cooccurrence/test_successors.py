@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from keat.cooccurrence import KernelCooccurrence
-from keat.cooccurrence.pair_records import MOST_SHELVES, SHELF
+from keat.cooccurrence.pair_records import SHELF, SUCCESSORS
 from keat.errors import InputError
+
+MOST_SHELVES = SUCCESSORS // SHELF
 
 NEXT = "next after the last destination"
 
@@ -81,3 +83,20 @@ def test_a_successor_on_another_shelf_is_refused() -> None:
     fewer[0] = 3
     with pytest.raises(InputError, match="holds no power of 2"):
         KernelCooccurrence(100, 20.0, [20.0]).load_state(state | {"nodes.number_of_shelves": fewer})
+
+
+def test_more_can_be_followed_and_kept() -> None:
+    """As many successors as are asked for, of as many of the latest destinations."""
+    few, many = (
+        KernelCooccurrence(700, 20.0, [20.0], followed=followed, successors=successors)
+        for followed, successors in ((1, 8), (16, 512))
+    )
+    src, dst = np.zeros(600, np.int32), np.arange(1, 601, dtype=np.int32)
+    for past in (few, many):
+        past.observe(src, dst, np.arange(600))
+        restored = KernelCooccurrence(700, 20.0, [20.0], followed=past.followed, successors=past.successors)
+        restored.load_state(past.state())
+        assert restored.describe(0, 300, 700) == past.describe(0, 300, 700)
+    assert (few.tables.nodes["number_of_shelves"] <= 1).all()
+    shelves = many.tables.nodes[1]["shelf"]
+    assert set(range(2, 18)) <= set(many.tables.shelves[shelves : shelves + 8]["node"].ravel().tolist())

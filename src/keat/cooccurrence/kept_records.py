@@ -17,7 +17,6 @@ from keat.cooccurrence.pair_index import EMPTY
 from keat.cooccurrence.pair_records import (
     EVENTS,
     IN,
-    MOST_SHELVES,
     NONE,
     NOW,
     OUT,
@@ -49,7 +48,7 @@ _RANGES: dict[str, tuple[int, int | str | None]] = {
     "pairs.unanswered": (0, None),
     "nodes.run": (0, None),
     "nodes.runs": (0, None),
-    "nodes.number_of_shelves": (0, MOST_SHELVES + 1),
+    "nodes.number_of_shelves": (0, None),
     "shelves.node": (NONE, "nodes"),
 }
 # Fractions that are never below zero.
@@ -76,7 +75,7 @@ def restored(state: Mapping[str, Tensor], tables: Tables) -> Tables:
         records[name] = empty_records(len(state[f"{name}.{fields[0]}"]), like.dtype)
         for field in fields:
             records[name][field] = state[f"{name}.{field}"].cpu().numpy()
-    pairs, free = records["pairs"], nothing_free()
+    pairs, free = records["pairs"], nothing_free(tables.most_shelves)
     if tables.edition > 1:
         nodes, shelves = records["nodes"], records["shelves"]
         nodes["shelf"] = _first_shelves(nodes["number_of_shelves"])
@@ -135,13 +134,13 @@ def _check(state: Mapping[str, Tensor], tables: Tables) -> None:
     met, placed = state["nodes.partner"][:, OUT] != NONE, state["nodes.last_pair"] != NONE
     check_that(met == placed, "'nodes.last_pair' and 'nodes.partner' do not agree")
     if tables.edition > 1:
-        _check_second_edition(state, lengths["shelves"])
+        _check_shelves(state["nodes.number_of_shelves"], lengths["shelves"], tables.most_shelves)
         late = (state["nodes.fresh_time"] > clock[NOW]) & (state["nodes.fresh"][..., -1] > 0)
         check_that(~late, "'nodes.fresh_time' is later than the last event")
 
 
-def _check_second_edition(state: Mapping[str, Tensor], shelves: int) -> None:
-    number = state["nodes.number_of_shelves"]
+def _check_shelves(number: Tensor, shelves: int, most: int) -> None:
+    check_that(number <= most, f"'nodes.number_of_shelves' holds more than {most}")
     check_that((number & (number - 1)) == 0, "'nodes.number_of_shelves' holds no power of 2")
     held = int(number.sum())
     check_that(held == shelves, f"'nodes.number_of_shelves' tells of {held}, and there are {shelves}")

@@ -31,8 +31,9 @@ STICKY, NOVEL, SAME = 2, 3, 4  # … and as a destination
 TINY = 1e-6  # of a kernel sum: what has faded so far has no share
 FADED = 30.0  # e⁻³⁰: nothing in float32, and no sum is let run into denormal numbers, which are slow
 SHELF = 8  # successors kept together, see `successors`
-MOST_SHELVES = 8  # of one destination
-FOLLOWED = 2  # of a source's latest destinations, how many a new one follows
+FOLLOWED = 2  # of a source's latest destinations, how many a new one follows unless told otherwise
+SUCCESSORS = 64  # of a destination that are kept, unless told otherwise
+MOST_SUCCESSORS = 2048  # that can be asked for: as many shelves as a hash of eight bits tells apart
 
 
 class Tables(NamedTuple):
@@ -49,6 +50,8 @@ class Tables(NamedTuple):
     nodes: Array  # records
     shelves: Array  # records: where sources went on to from a destination
     free: Array  # int64: shelves used so far, then the first free block of 1, 2, 4 … of them, or -1
+    followed: int  # of a source's latest destinations, how many a new one follows
+    most_shelves: int  # of one destination, a power of 2
     most_new_shelves: int  # that one event can need
 
 
@@ -148,10 +151,19 @@ def empty_records(length: int, record: np.dtype[np.void]) -> Array:
 
 
 def empty_tables(
-    num_nodes: int, widths: npt.NDArray[np.float64], ring: int, ticks: int, succession: float, edition: int
+    num_nodes: int,
+    widths: npt.NDArray[np.float64],
+    ring: int,
+    ticks: int,
+    *,
+    succession: float,
+    followed: int,
+    successors: int,
+    edition: int,
 ) -> Tables:
     """Nothing has happened yet. ``succession`` is the longer width by which a destination is followed by
     another."""
+    most_shelves = 1 << max(0, -(-successors // SHELF) - 1).bit_length()
     return Tables(
         edition=edition,
         rates=1.0 / widths,
@@ -163,13 +175,15 @@ def empty_tables(
         pairs=empty_records(0, pair_record(len(widths))),
         nodes=empty_records(num_nodes, node_record(len(widths), ring)),
         shelves=empty_records(0, shelf_record()),
-        free=nothing_free(),
-        most_new_shelves=2 * MOST_SHELVES * FOLLOWED if edition > 1 else 0,  # of each: 1, 2, 4 and 8
+        free=nothing_free(most_shelves),
+        followed=followed,
+        most_shelves=most_shelves,
+        most_new_shelves=2 * most_shelves * followed if edition > 1 else 0,  # of each: 1, 2, 4, …
     )
 
 
-def nothing_free() -> Array:
-    free = np.full(MOST_SHELVES.bit_length() + 1, NONE, dtype=np.int64)
+def nothing_free(most_shelves: int) -> Array:
+    free = np.full(most_shelves.bit_length() + 1, NONE, dtype=np.int64)
     free[0] = 0
     return free
 

@@ -18,7 +18,16 @@ from keat.cooccurrence.marks import COLUMNS
 from keat.cooccurrence.observing import observe
 from keat.cooccurrence.pair_columns import EDITIONS, Columns, pair_single, source_single
 from keat.cooccurrence.pair_reading import Events, Questions, Scales, Scratch, read_in_turn
-from keat.cooccurrence.pair_records import IN, NOW, OUT, empty_tables, with_nodes, with_room
+from keat.cooccurrence.pair_records import (
+    FOLLOWED,
+    IN,
+    NOW,
+    OUT,
+    SUCCESSORS,
+    empty_tables,
+    with_nodes,
+    with_room,
+)
 from keat.cooccurrence.pair_term import Numbers
 from keat.cooccurrence.successors import led_by, most_followed
 from keat.cooccurrence.widths import geometric_widths
@@ -54,8 +63,10 @@ class KernelCooccurrence:
         fanout: int = 8,  # of them, how many a path may go on to
         clock: Clock = PLAIN,  # of σ and widths; times are in ticks
         edition: int = EDITIONS,  # of the numbers that are read
+        followed: int = FOLLOWED,  # of a source's latest destinations, how many a new one follows
+        successors: int = SUCCESSORS,  # of a destination, how many are kept
     ) -> None:
-        self.edition = edition
+        self.edition, self.followed, self.successors = edition, min(followed, ring), successors
         self.sigma, self.ring, self.fanout, self.clock = sigma, ring, min(fanout, ring), clock
         self.widths = geometric_widths(sigma) if widths is None else np.asarray(widths, dtype=np.float64)
         self.columns = Columns(len(self.widths), edition)
@@ -72,15 +83,21 @@ class KernelCooccurrence:
 
     def clear(self) -> None:
         """Forget every event."""
-        width = SUCCESSION_WIDTH * self.sigma
         self.tables = empty_tables(
-            self.num_nodes, self.widths, self.ring, self.clock.divide, width, self.edition
+            self.num_nodes,
+            self.widths,
+            self.ring,
+            self.clock.divide,
+            succession=SUCCESSION_WIDTH * self.sigma,
+            followed=self.followed,
+            successors=self.successors,
+            edition=self.edition,
         )
         self._make_scratch()
 
     def _make_scratch(self) -> None:
         """What reading marks and wipes for each question."""
-        most = 2 * self.ring + most_reached(self.fanout) + most_followed(self.ring)
+        most = 2 * self.ring + most_reached(self.fanout) + most_followed(self.tables)
         self._scratch = Scratch(
             marks=np.zeros((len(self.tables.nodes), COLUMNS), dtype=np.float32),
             trail=np.zeros(most, dtype=np.int32),

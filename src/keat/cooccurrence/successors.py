@@ -1,12 +1,13 @@
 """Where do those go on to who have been where the source has been? Destinations that follow each other.
 
-When a source arrives at v, not from v itself, each of its two latest destinations d is followed by v:
+When a source arrives at v, not from v itself, each of its latest destinations d, two usually, is followed by
+v:
 
     C_m[d, v] += exp(-(t - t_d)/w_m)      for a short and a long width w_m
     T[d, v]   += 1                        for the last destination alone
 
-Of a destination the strongest successors are kept, on shelves of eight: at most eight shelves, and fewer
-while they have room. A successor's shelf follows from its id, so an event looks at one shelf for each
+Of a destination the strongest successors are kept, on shelves of eight: eight shelves at most, usually, and
+fewer while they have room. A successor's shelf follows from its id, so an event looks at one shelf for each
 destination it follows. Where the shelf is full, the newcomer wears down the weakest, and takes its place
 once nothing is left of it: what keeps coming gets in, and what came once does not push it out. Totals
 C[d, ·] and C[·, v] are of all successors, kept or not.
@@ -31,8 +32,6 @@ from keat.cooccurrence.marks import (
     touch,
 )
 from keat.cooccurrence.pair_records import (
-    FOLLOWED,
-    MOST_SHELVES,
     NONE,
     OUT,
     SHELF,
@@ -54,7 +53,7 @@ _MULTIPLIER = np.uint32(0x9E3779B1)  # 2³² / golden ratio: spreads consecutive
 def follow_on(tables: Tables, source: Record, v: int, now: int) -> None:
     """A source is about to arrive at v. Its ring is still that of before."""
     arrival = tables.nodes[v]
-    for k in range(min(FOLLOWED, source.ring.shape[1])):
+    for k in range(min(tables.followed, source.ring.shape[1])):
         d = source.ring[OUT, k]
         if d == NONE:
             break
@@ -93,7 +92,7 @@ def _remember(
             shelf.long[place] += long
             shelf.steps[place] += steps
             return
-        if node[SHELF - 1] == NONE or left.number_of_shelves == MOST_SHELVES:
+        if node[SHELF - 1] == NONE or left.number_of_shelves == tables.most_shelves:
             break
         _double(tables, left)
     _put(shelf, v, short, long, steps)
@@ -230,9 +229,10 @@ def go_on(tables: Tables, u: int, now: int, marks: Array, trail: Array, length: 
     return length
 
 
-def most_followed(ring: int) -> int:
+def most_followed(tables: Tables) -> int:
     """Nodes that one source can be sent on to at most."""
-    return ring * MOST_SHELVES * SHELF
+    ring: int = tables.nodes["ring"].shape[-1]
+    return min(ring * tables.most_shelves * SHELF, len(tables.nodes))
 
 
 def led_by(tables: Tables, u: int, v: int) -> tuple[int, float] | None:

@@ -17,6 +17,7 @@ from torch import Tensor
 from keat.clock import PLAIN, Clock
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
 from keat.cooccurrence.pair_columns import EDITIONS, GROUPS, groups_of
+from keat.cooccurrence.pair_records import FOLLOWED, MOST_SUCCESSORS, SUCCESSORS
 from keat.cooccurrence.pair_term import Numbers
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream, TimeUnit
@@ -42,6 +43,12 @@ class RankConfig:
     hidden: int = setting(64, "Hidden units of the network.")
     ring: int = setting(16, "Distinct partners remembered of each node, in each role.")
     fanout: int = setting(8, "Of them, how many a two- or three-hop path goes on to.")
+    followed: int = setting(
+        FOLLOWED,
+        "Of a source's latest destinations, how many a new one is remembered to have followed; all of the "
+        "ring where hardly any pair meets twice.",
+    )
+    successors: int = setting(SUCCESSORS, "Of a destination, how many are remembered to have followed it.")
     clock: str = setting("s", Help.CLOCK)
     without: str = setting(
         "", f"Groups of numbers not to look at, separated by commas, for ablations: {', '.join(GROUPS)}."
@@ -52,7 +59,8 @@ class RankConfig:
 
     def __post_init__(self) -> None:
         check_each(self)
-        check_sizes(self, "learned", "hidden", "ring", "fanout")
+        check_sizes(self, "learned", "hidden", "ring", "fanout", "followed")
+        check_range(self, 1, MOST_SUCCESSORS, "successors")
         check_range(self, 1, EDITIONS, "edition")
 
 
@@ -82,6 +90,8 @@ class KeatRank(LearnedLinkModel):
             fanout=config.fanout,
             clock=clock,
             edition=config.edition,
+            followed=config.followed,
+            successors=config.successors,
         )
         without = _groups(config.without, config.edition)
         self.term = PairTerm(widths, learned, config.hidden, without, config.edition)

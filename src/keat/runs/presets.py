@@ -33,7 +33,16 @@ PRESETS: tuple[Preset, ...] = get_args(Preset)
 # one pass over a log is short, small batches are what it has of steps. (slm's is its authors'; those of TPNet
 # and CRAFT are not chosen yet.)
 BY_CONFIG: dict[type, FitConfig] = {
-    RankConfig: FitConfig(epochs=8, patience=2, lr=1.5e-3, loss="stratified", negatives=50),
+    # The rate has to fall before the last epochs are the best, so nothing stops before.
+    RankConfig: FitConfig(
+        epochs=8,
+        patience=8,
+        lr=3e-3,
+        schedule="one-cycle",
+        loss="stratified",
+        negatives=50,
+        validate_every=2,
+    ),
     TGNConfig: FitConfig(epochs=15, patience=4, batch_size=50, lr=1e-3, loss="listwise", negatives=20),
     DyGFormerConfig: FitConfig(epochs=4, patience=2, batch_size=50, lr=1e-3),
     GraphMixerConfig: FitConfig(epochs=5, patience=2, batch_size=50, lr=1e-3),
