@@ -30,7 +30,7 @@ from keat.training.fit import FitConfig
 # Numbers that any stream could have: nothing is looked up by them.
 PLAIN = {"inserted", "last_update", "t", "clock", "count", "distinct", "number"}
 PLAIN |= {"unanswered", "run", "runs"}
-PLAIN |= {"first", "last", "gap", "ring_time", "first_unanswered"}  # times
+PLAIN |= {"first", "last", "gap", "ring_time", "fresh_time", "first_unanswered"}  # times
 OLDER = {"roles missing"}  # as older versions wrote it, which are read all the same
 
 
