@@ -135,7 +135,7 @@ def _check(state: Mapping[str, Tensor], tables: Tables) -> None:
     check_that(met == placed, "'nodes.last_pair' and 'nodes.partner' do not agree")
     if tables.edition > 1:
         _check_shelves(state["nodes.number_of_shelves"], lengths["shelves"], tables.most_shelves)
-        late = (state["nodes.fresh_time"] > clock[NOW]) & (state["nodes.fresh"][..., -1] > 0)
+        late = state["nodes.fresh_time"] > clock[NOW].clamp(min=0)  # 0 where nobody came
         check_that(~late, "'nodes.fresh_time' is later than the last event")
 
 
