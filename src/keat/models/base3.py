@@ -29,6 +29,10 @@ WEIGHTS = (
     )
 )
 
+# The first two parts of the sum, and the weight of the third, by 2 E + P.
+OF_CASE = np.array([WEIGHTS[e, p, 0] * e + WEIGHTS[e, p, 1] * p for e in (0, 1) for p in (0, 1)])
+TOGETHER = WEIGHTS[:, :, 2].ravel()
+
 Ids = npt.NDArray[np.int32]
 Numbers = npt.NDArray[np.int64] | npt.NDArray[np.float64]  # of a `NodeArray`
 
@@ -76,9 +80,8 @@ class Base3(LinkModel):
         seen = (there >= 0) & (self.counts.of_pairs(there, LAST) >= self.seen_from)
         popular = self._popular(queries.candidates)
         together = self._together(queries, there, back)
-        weights = WEIGHTS[seen.astype(np.int64), popular.astype(np.int64)]  # (B, C, 3)
-        parts = np.stack((seen, np.broadcast_to(popular, seen.shape), together / (1 + together)), axis=2)
-        return torch.from_numpy((weights * parts).sum(axis=2))
+        case = 2 * seen + popular  # (B, C)
+        return torch.from_numpy(OF_CASE[case] + TOGETHER[case] * (together / (1 + together)))
 
     def _rows_back(self, queries: Queries) -> Integers:
         """Rows (B, C) of (candidate, source)."""
@@ -88,10 +91,9 @@ class Base3(LinkModel):
 
     def _popular(self, candidates: Ids) -> npt.NDArray[np.bool_]:
         values = self.log_popularity.values
-        if len(values) > POPULAR:
-            least = np.partition(values, len(values) - POPULAR)[len(values) - POPULAR]
-        else:
-            least = -math.inf
+        values = values[values > -math.inf]  # who never was a destination is not popular
+        known = len(values)
+        least = np.partition(values, known - POPULAR)[known - POPULAR] if known > POPULAR else -math.inf
         of_candidates = self.log_popularity.at(candidates)
         popular: npt.NDArray[np.bool_] = (of_candidates >= least) & (of_candidates > -math.inf)
         return popular
@@ -101,10 +103,9 @@ class Base3(LinkModel):
         met = self.counts.of_pairs(there, COUNT) + self.counts.of_pairs(back, COUNT)
         met = np.where(there == back, self.counts.of_pairs(there, COUNT), met)  # a node and itself
         now = self.fadings * -math.log(FADING)
-        popularity = np.exp(self.log_popularity.values - now)
         visible = np.zeros(len(queries.src))
         window = self.clock.ticks(VISIBLE)
-        self.visits.sum_up(queries.src, queries.t, popularity, window, visible)
+        self.visits.sum_up(queries.src, queries.t, self.log_popularity.values, now, window, visible)
         return visible[:, None] + met / (1.0 + met)
 
 
@@ -128,10 +129,12 @@ class _Visits:
         _chain(self.head.writable(events.src), self.previous, frozen(events.src), self.length)
         self.length = last
 
-    def sum_up(self, src: Ids, t: Integers, popularity: Floats, window: float, sums: Floats) -> None:
+    def sum_up(
+        self, src: Ids, t: Integers, log_popularity: Numbers, now: float, window: float, sums: Floats
+    ) -> None:
         """Σ exp(-age/window) · popularity over the last visits of each source that are in the window."""
         head = self.head.at(src)
-        _sum_up(head, self.dst, self.t, self.previous, frozen(t), popularity, window, sums)
+        _sum_up(head, self.dst, self.t, self.previous, frozen(t), log_popularity, now, window, sums)
 
 
 @compiled
@@ -148,7 +151,8 @@ def _sum_up(
     happened: Integers,
     previous: Integers,
     t: Integers,
-    popularity: Floats,
+    log_popularity: Numbers,
+    now: float,
     window: float,
     sums: Floats,
 ) -> None:
@@ -157,7 +161,8 @@ def _sum_up(
         for _ in range(VISITS):
             if visit < 0 or t[i] - happened[visit] > window:
                 break
-            sums[i] += math.exp(-(t[i] - happened[visit]) / window) * popularity[dst[visit]]
+            age = (t[i] - happened[visit]) / window
+            sums[i] += math.exp(log_popularity[dst[visit]] - now - age)
             visit = previous[visit]
 
 
