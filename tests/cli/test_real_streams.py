@@ -65,9 +65,10 @@ def test_every_heuristic_is_better_than_guessing(name: str) -> None:
 @pytest.mark.parametrize(
     ("model", "name"), [("keat-rank", name) for name in FACTS] + [("keat-tgn", "flights")]
 )
-def test_one_epoch_learns(model: str, name: str, tmp_path: Path) -> None:
-    options = ("--epochs", "1", "--lr", "1e-3", "--eval-sample", "500", "--out", tmp_path / "run", "--json")
-    result = keat("train", model, file(name), *options).json
+def test_it_learns(model: str, name: str, tmp_path: Path) -> None:
+    """keat-rank as it is usually trained, to be above every heuristic; of others, one epoch."""
+    one = () if model == "keat-rank" else ("--epochs", "1", "--lr", "1e-3", "--eval-sample", "500")
+    result = keat("train", model, file(name), *one, "--out", tmp_path / "run", "--json").json
     destinations = len(np.unique(load(file(name)).stream.dst))
     best = max(metrics["mrr"] for metrics in result["beside"].values())
     assert result["test"]["mrr"] > (best if model == "keat-rank" else 3 * guessing(destinations))

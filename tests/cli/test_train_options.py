@@ -100,7 +100,7 @@ def test_a_usual_fit_of_node_tasks_is_shown_where_it_differs() -> None:
     assert shown_options("tgn")["--epochs"].endswith(
         f"[default: ({links.epochs}; node tasks {nodes.epochs})]"
     )
-    assert shown_options("keat-rank")["--lr"].endswith("[default: 0.0015]")
+    assert shown_options("keat-rank")["--lr"].endswith("[default: 0.003]")
 
 
 def test_a_setting_has_one_type_and_one_option_whatever_the_model() -> None:

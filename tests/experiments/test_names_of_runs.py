@@ -30,7 +30,7 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "figure-hits": "c1013cceee83c148",
     "figure-neighbors": "384b5d6a24fe75ed",
     "figure-width": "0203a89b11bbcbb2",
-    "rank-editions": "85824ab554d1b7bf",
+    "rank-editions": "d795c61b8ccae595",
     "rank-parts": "d47d23497bd1be44",
     "rank-training": "8a17fe1a791a5510",
     "table-board": "f3fa158460387db2",

@@ -90,3 +90,10 @@ def test_what_does_not_go() -> None:
         FitConfig(schedule="one_cycle")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="leave historical out"):
         FitConfig(loss="stratified", historical=0.5)
+
+
+def test_nothing_stops_before_it_was_validated(data: Dataset, tmp_path: Path) -> None:
+    """Patience counts from the first validation: only then is there something to be better than."""
+    fitting = replace(CYCLE, schedule="constant", epochs=9, patience=1, validate_every=3, tolerance=1.0)
+    reports = train_run(RunSpec("keat-rank", SMALL, fitting), data, tmp_path / "run").reports
+    assert [bool(report.val) for report in reports] == [False, False, True, False]

@@ -28,7 +28,15 @@ STEPS: dict[str, Any] = {"lr": 3e-3, "loss": "listwise", "negatives": 10, "batch
 TRAINED: dict[str, dict[str, Any]] = {
     "tgn": SMALL | STEPS,
     "keat-tgn": SMALL | STEPS,
-    "keat-rank": {"edition": 1, "loss": "listwise", "patience": 1, "tolerance": 0.01},  # as that page has it
+    "keat-rank": {  # as that page has it
+        "edition": 1,
+        "loss": "listwise",
+        "lr": 1.5e-3,
+        "schedule": "constant",
+        "validate_every": 1,
+        "patience": 1,
+        "tolerance": 0.01,
+    },
 }
 EVENTS, EPOCHS = 30_000, 8
 
