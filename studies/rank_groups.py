@@ -91,7 +91,8 @@ def ask(cell: GroupCell, folder: Path) -> GroupFound:
 def report(lines: list[GroupLine]) -> str:
     """A row for each arm, a column for each dataset: mean ± std over seeds of the best epoch's MRR, and the
     mean difference from the second edition over the seeds that both have."""
-    rows = [[arm, *(_number(lines, name, arm) for name in EPOCHS)] for arm in ARMS]
+    asked = [arm for arm in ARMS if any(line.cell.arm == arm for line in lines)]
+    rows = [[arm, *(_number(lines, name, arm) for name in EPOCHS)] for arm in asked]
     return "\n".join(table(["edition", *EPOCHS], rows))
 
 

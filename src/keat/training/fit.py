@@ -150,9 +150,7 @@ def fit(
         model.reset()
         model.measure(_questions(lessons, config.seed))
     for epoch in range(len(history) + 1, config.epochs + 1):
-        if since_best >= config.patience and math.isfinite(
-            best
-        ):  # never before it was validated
+        if since_best >= config.patience and math.isfinite(best):  # never before it was validated
             break
         started = time.perf_counter()
         loss = train_epoch(model, optimizer, lessons, config, epoch, watchers)
