@@ -17,7 +17,7 @@ from keat.models.graphmixer import GraphMixerConfig
 from keat.models.jodie_model import JODIEConfig
 from keat.models.nat import NATConfig
 from keat.models.registry import LINK_MODELS, build_model, create_link_model
-from keat.models.snapshots.config import SnapshotConfig
+from keat.models.snapshots.snapshot_config import SnapshotConfig
 from keat.models.tcl import TCLConfig
 from keat.models.tgat import TGATConfig
 from keat.models.tgn import TGNConfig

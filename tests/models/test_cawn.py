@@ -14,9 +14,9 @@ from keat.errors import InputError, KeatError
 from keat.events import EventStream
 from keat.kernels import KERNELS
 from keat.models.cawn import CAWN, CAWNConfig
-from keat.models.cawn import model as cawn_model
-from keat.models.cawn.encoder import at_the_end
-from keat.models.cawn.walks import occurrences
+from keat.models.cawn import cawn_model as cawn_model
+from keat.models.cawn.expected_walks import occurrences
+from keat.models.cawn.walk_encoder import at_the_end
 from keat.models.contract import Queries
 from keat.state import walk_weights
 from keat.time_encoding import TIME_ENCODERS

@@ -17,7 +17,7 @@ from keat.events import EventStream
 from keat.kernels import KERNELS
 from keat.models.contract import Queries
 from keat.models.nat import NAT, NATConfig
-from keat.models.nat import model as nat_model
+from keat.models.nat import nat_model as nat_model
 from keat.state import hash_slot
 from keat.time_encoding import TIME_ENCODERS
 

@@ -15,7 +15,7 @@ from keat.events import EventStream
 from keat.kernels import KERNELS
 from keat.models.contract import Queries
 from keat.models.tcl import TCL, TCLConfig
-from keat.models.tcl import model as tcl_model
+from keat.models.tcl import tcl_model as tcl_model
 from keat.models.tcl import towers as tcl_towers
 from keat.models.tcl.towers import Tower
 from keat.time_encoding import TIME_ENCODERS

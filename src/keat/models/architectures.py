@@ -30,7 +30,7 @@ from keat.models.snapshots import (
     GCNConfig,
     HTGNConfig,
 )
-from keat.models.snapshots.config import HISTORY
+from keat.models.snapshots.snapshot_config import HISTORY
 from keat.models.tcl import TCL, TCLConfig
 from keat.models.tgat import TGAT, TGATConfig
 from keat.models.tgn import TGN, TGNConfig

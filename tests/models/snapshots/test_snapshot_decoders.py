@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from keat.models.snapshots.decoders import (
+from keat.models.snapshots.snapshot_decoders import (
     AdditiveDecoder,
     DistanceDecoder,
     ProductDecoder,
@@ -30,7 +30,7 @@ def decoder(request: pytest.FixtureRequest) -> TableDecoder:
 
 def test_ranking_is_decoding_pair_by_pair(decoder: TableDecoder, monkeypatch: pytest.MonkeyPatch) -> None:
     """For lists that all share and for lists of their own, with duplicates and with the source itself."""
-    monkeypatch.setattr("keat.models.snapshots.decoders.PAIRS_AT_ONCE", 7)
+    monkeypatch.setattr("keat.models.snapshots.snapshot_decoders.PAIRS_AT_ONCE", 7)
     z = torch.randn(NODES, DIM)
     src = torch.tensor([3, 3, 0, 19])
     own = torch.randint(0, NODES, (4, 9))

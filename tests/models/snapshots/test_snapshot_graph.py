@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from keat.kernels import create_kernel
-from keat.models.snapshots.graph import SnapshotGraph
+from keat.models.snapshots.snapshot_graph import SnapshotGraph
 from keat.state import SnapshotEdges
 
 NODES, DIM = 6, 4

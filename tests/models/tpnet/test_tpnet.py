@@ -16,7 +16,7 @@ from keat.events import EventStream
 from keat.kernels import KERNELS
 from keat.models.contract import LinkModel, Queries
 from keat.models.tpnet import TPNet, TPNetConfig
-from keat.models.tpnet import model as model_file
+from keat.models.tpnet import tpnet_model as model_file
 from keat.models.tpnet.token_encoder import TokenEncoder
 
 NODES, SIGMA = 12, 20.0

@@ -20,10 +20,10 @@ from keat.clock import Clock
 from keat.events import EventStream
 from keat.kernels import create_kernel
 from keat.models.contract import EmbedsNodes, KeepsEvents, Queries
-from keat.models.snapshots.config import BINS_IN_SIGMA, SnapshotConfig
-from keat.models.snapshots.decoders import TableDecoder
-from keat.models.snapshots.graph import SnapshotGraph
-from keat.models.snapshots.memory import Memory, SnapshotMemory
+from keat.models.snapshots.snapshot_config import BINS_IN_SIGMA, SnapshotConfig
+from keat.models.snapshots.snapshot_decoders import TableDecoder
+from keat.models.snapshots.snapshot_graph import SnapshotGraph
+from keat.models.snapshots.snapshot_memory import Memory, SnapshotMemory
 from keat.ops import dropout
 from keat.state import SnapshotEvents, as_tensor, check_state, parts_of
 

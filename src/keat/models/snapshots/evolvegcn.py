@@ -9,11 +9,11 @@ from torch import Tensor, nn
 
 from keat.clock import PLAIN, Clock
 from keat.models.settings import Help, PairTermName, setting
-from keat.models.snapshots.config import FEATURES, PARITY, SnapshotConfig
-from keat.models.snapshots.decoders import ProductDecoder
 from keat.models.snapshots.driver import SnapshotModel, View
 from keat.models.snapshots.inputs import RandomInputs
-from keat.models.snapshots.memory import Memory
+from keat.models.snapshots.snapshot_config import FEATURES, PARITY, SnapshotConfig
+from keat.models.snapshots.snapshot_decoders import ProductDecoder
+from keat.models.snapshots.snapshot_memory import Memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,12 @@ from torch.nn import functional
 from keat.clock import PLAIN, Clock
 from keat.errors import InputError
 from keat.models.settings import check_range, setting
-from keat.models.snapshots.config import SnapshotConfig
-from keat.models.snapshots.decoders import DistanceDecoder
 from keat.models.snapshots.driver import SnapshotModel, View
-from keat.models.snapshots.graph import SnapshotGraph
-from keat.models.snapshots.memory import Memory
 from keat.models.snapshots.poincare import exp_0, log_0, mobius_add, squared_distance
+from keat.models.snapshots.snapshot_config import SnapshotConfig
+from keat.models.snapshots.snapshot_decoders import DistanceDecoder
+from keat.models.snapshots.snapshot_graph import SnapshotGraph
+from keat.models.snapshots.snapshot_memory import Memory
 
 
 @dataclass(frozen=True, slots=True)

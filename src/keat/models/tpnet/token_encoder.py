@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from keat.clock import Clock
 from keat.kernels import create_kernel
 from keat.models.graphmixer import GraphMixerConfig, MixerBlock
-from keat.models.tpnet.config import TPNetConfig
+from keat.models.tpnet.tpnet_config import TPNetConfig
 from keat.state import EventHistory, PastSlots
 from keat.time_encoding import create_time_encoder
 

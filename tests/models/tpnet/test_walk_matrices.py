@@ -11,8 +11,8 @@ import torch
 
 from keat.clock import Clock
 from keat.errors import InputError
-from keat.models.tpnet import walks
-from keat.models.tpnet.walks import WalkMatrices
+from keat.models.tpnet import walk_matrices
+from keat.models.tpnet.walk_matrices import WalkMatrices
 
 Events = list[tuple[int, int, int]]
 TOY: Events = [(0, 1, 0), (1, 2, 1), (0, 1, 2)]
@@ -116,7 +116,7 @@ def test_it_does_not_matter_in_which_pieces_events_come(seed: int, monkeypatch: 
     events = random_events(seed, events=40, times=7)
     whole = make(6)
     whole.observe(*columns(events))
-    monkeypatch.setattr(walks, "BYTES_AT_ONCE", 1)
+    monkeypatch.setattr(walk_matrices, "BYTES_AT_ONCE", 1)
     pieces = make(1)
     for event in events:
         pieces.observe(*columns([event]))

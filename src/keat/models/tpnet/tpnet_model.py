@@ -13,10 +13,10 @@ from keat.clock import PLAIN, Clock
 from keat.events import EventStream
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.decoders import MergeLayer
-from keat.models.tpnet.config import TPNetConfig, widths_of
 from keat.models.tpnet.pair_features import PairFeatures
 from keat.models.tpnet.token_encoder import TokenEncoder
-from keat.models.tpnet.walks import WalkMatrices
+from keat.models.tpnet.tpnet_config import TPNetConfig, widths_of
+from keat.models.tpnet.walk_matrices import WalkMatrices
 from keat.ops import Integers
 from keat.state import EventHistory, PastSlots, as_tensor, parts_of
 

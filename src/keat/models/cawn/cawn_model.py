@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from keat.clock import PLAIN, Clock
 from keat.kernels import create_kernel
-from keat.models.cawn.config import CAWNConfig
-from keat.models.cawn.encoder import WalkEncoder
-from keat.models.cawn.walks import Walks, occurrences, walks_by
+from keat.models.cawn.cawn_config import CAWNConfig
+from keat.models.cawn.expected_walks import Walks, occurrences, walks_by
+from keat.models.cawn.walk_encoder import WalkEncoder
 from keat.models.contract import KeepsEvents, Queries, ReadsByTime
 from keat.models.decoders import MergeLayer
 from keat.models.node_time import Nodes, distinct_moments

@@ -13,7 +13,7 @@ from keat.clock import PLAIN, Clock
 from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
 from keat.models.contract import KeepsEvents, Queries
-from keat.models.nat.config import NATConfig
+from keat.models.nat.nat_config import NATConfig
 from keat.models.nat.pooling import CODES, Pooled, in_common, pool
 from keat.models.nat.refresh import SlotRefresh
 from keat.models.node_time import Nodes, distinct_moments
