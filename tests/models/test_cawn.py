@@ -20,23 +20,15 @@ from keat.models.cawn.walk_encoder import at_the_end
 from keat.models.contract import Queries
 from keat.state import walk_weights
 from keat.time_encoding import TIME_ENCODERS
+from small_streams import asked_of_all, coarse_stream
 
 NODES = 40
 NONE = -1  # no event: the root itself
 SMALL = CAWNConfig(neighbors=4, time_dim=6, position_dim=6, heads=2, out_dim=6, dropout=0.0, alpha=3e-3)
 
 
-def make_stream(events: int = 70, features: int = 2, node_features: int = 0, shift: int = 0) -> EventStream:
-    """A coarse clock, so that times tie; the last five nodes never occur; some events are with oneself."""
-    rng = np.random.default_rng(5)
-    return EventStream.from_arrays(
-        rng.integers(0, NODES - 5, events),
-        rng.integers(0, NODES - 5, events),
-        np.sort(rng.integers(0, 40, events)) * 10 + shift,
-        rng.standard_normal((events, features), dtype=np.float32),
-        num_nodes=NODES,
-        node_features=rng.standard_normal((NODES, node_features)) if node_features else None,
-    )
+def make_stream(events: int = 70, **of_it: int) -> EventStream:
+    return coarse_stream(5, NODES, events, unseen=5, **of_it)
 
 
 def build(stream: EventStream, **changes: Any) -> CAWN:
@@ -49,8 +41,7 @@ def build(stream: EventStream, **changes: Any) -> CAWN:
 
 def some_queries(shift: int = 0) -> Queries:
     """More than 200 pairs: sources with and without events, all nodes and some of them twice."""
-    src, t = np.array([0, 3, 5, 39, 0], np.int32), np.array([200, 400, 400, 401, 90_000])
-    return Queries(src, t + shift, np.append(np.arange(NODES), [3, 3, 0]).astype(np.int32))
+    return asked_of_all([0, 3, 5, 39, 0], [200, 400, 400, 401, 90_000], NODES, shift)
 
 
 def plain_walks(model: CAWN, stream: EventStream, node: int, t: int) -> list[tuple[int, int, int, float]]:

@@ -17,20 +17,14 @@ from keat.models.ctan import CTAN, Antisymmetric, CTANConfig
 from keat.models.registry import build_model
 from keat.runs.spec import configuration
 from keat.time_encoding import TIME_ENCODERS
+from small_streams import dated_stream, one_by_one
 
 SMALL = CTANConfig(dim=6, neighbors=3, layers=2)
 NODES = 20
 
 
 def make_stream(seed: int = 0, events: int = 90) -> EventStream:
-    rng = np.random.default_rng(seed)
-    return EventStream.from_arrays(
-        rng.integers(0, NODES - 4, events),
-        rng.integers(0, NODES - 4, events),
-        np.sort(rng.integers(0, 9000, events)) + 1_600_000_000,
-        rng.standard_normal((events, 2), dtype=np.float32),
-        num_nodes=NODES,
-    )
+    return dated_stream(seed, NODES, events)
 
 
 def fed(config: CTANConfig, stream: EventStream) -> CTAN:
@@ -43,10 +37,6 @@ def fed(config: CTANConfig, stream: EventStream) -> CTAN:
 def asked(stream: EventStream) -> Queries:
     t = int(stream.t[-1]) + 1 + 500 * np.arange(6)
     return Queries(np.arange(6, dtype=np.int32), t, np.arange(NODES, dtype=np.int32))
-
-
-def own(queries: Queries) -> Queries:
-    return replace(queries, candidates=np.tile(queries.candidates, (len(queries.src), 1)))
 
 
 def test_parameters_are_as_many_as_in_the_authors_code() -> None:
@@ -189,7 +179,7 @@ def test_the_time_that_is_asked_about_matters_where_it_should(time_encoder: str,
         now = asked(stream)
         later = model.score(replace(now, t=now.t + 3_000))
         assert torch.allclose(model.score(now), later, atol=1e-6) != matters
-        torch.testing.assert_close(model.score(now), model.score(own(now)), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(model.score(now), model.score(one_by_one(now)), rtol=1e-4, atol=1e-5)
 
 
 def test_what_cannot_be_is_refused() -> None:

@@ -20,6 +20,7 @@ from keat.models.nat import NAT, NATConfig
 from keat.models.nat import nat_model as nat_model
 from keat.state import hash_slot
 from keat.time_encoding import TIME_ENCODERS
+from small_streams import asked_of_all, coarse_stream
 
 NODES = 40
 SMALL = NATConfig(
@@ -27,17 +28,8 @@ SMALL = NATConfig(
 )
 
 
-def make_stream(events: int = 160, features: int = 2, node_features: int = 0, shift: int = 0) -> EventStream:
-    """A coarse clock, so that times tie; the last five nodes never occur; some events are with oneself."""
-    rng = np.random.default_rng(2)
-    return EventStream.from_arrays(
-        rng.integers(0, NODES - 5, events),
-        rng.integers(0, NODES - 5, events),
-        np.sort(rng.integers(0, 50, events)) * 10 + shift,
-        rng.standard_normal((events, features), dtype=np.float32),
-        num_nodes=NODES,
-        node_features=rng.standard_normal((NODES, node_features)) if node_features else None,
-    )
+def make_stream(events: int = 160, **of_it: int) -> EventStream:
+    return coarse_stream(2, NODES, events, unseen=5, ticks=50, **of_it)
 
 
 def build(stream: EventStream, block: int = 15, **changes: Any) -> NAT:
@@ -51,8 +43,7 @@ def build(stream: EventStream, block: int = 15, **changes: Any) -> NAT:
 
 def some_queries(shift: int = 0) -> Queries:
     """More than 200 pairs: sources with and without events, all nodes and some of them twice."""
-    src, t = np.array([0, 3, 5, 39, 0], np.int32), np.array([491, 500, 500, 801, 90_000])
-    return Queries(src, t + shift, np.append(np.arange(NODES), [3, 3, 0]).astype(np.int32))
+    return asked_of_all([0, 3, 5, 39, 0], [491, 500, 500, 801, 90_000], NODES, shift)
 
 
 @cache

@@ -19,22 +19,14 @@ from keat.models.tcl import tcl_model as tcl_model
 from keat.models.tcl import towers as tcl_towers
 from keat.models.tcl.towers import Tower
 from keat.time_encoding import TIME_ENCODERS
+from small_streams import asked_of_all, coarse_stream
 
 NODES = 20
 SMALL = TCLConfig(neighbors=4, time_dim=6, channels=8, out_dim=6, dropout=0.0)
 
 
-def make_stream(events: int = 90, features: int = 2, node_features: int = 0, shift: int = 0) -> EventStream:
-    """A coarse clock, so that times tie; the last four nodes never occur; some events are with oneself."""
-    rng = np.random.default_rng(1)
-    return EventStream.from_arrays(
-        rng.integers(0, NODES - 4, events),
-        rng.integers(0, NODES - 4, events),
-        np.sort(rng.integers(0, 40, events)) * 10 + shift,
-        rng.standard_normal((events, features), dtype=np.float32),
-        num_nodes=NODES,
-        node_features=rng.standard_normal((NODES, node_features)) if node_features else None,
-    )
+def make_stream(events: int = 90, **of_it: int) -> EventStream:
+    return coarse_stream(1, NODES, events, unseen=4, **of_it)
 
 
 def build(stream: EventStream, **changes: Any) -> TCL:
@@ -47,8 +39,7 @@ def build(stream: EventStream, **changes: Any) -> TCL:
 
 def some_queries(shift: int = 0) -> Queries:
     """Sources with and without events, times with and without a past, all nodes and some of them twice."""
-    src, t = np.array([0, 3, 5, 6, 3, 19, 0], np.int32), np.array([0, 100, 200, 200, 395, 401, 9_000])
-    return Queries(src, t + shift, np.append(np.arange(NODES), [3, 3, 0]).astype(np.int32))
+    return asked_of_all([0, 3, 5, 6, 3, 19, 0], [0, 100, 200, 200, 395, 401, 9_000], NODES, shift)
 
 
 def plain_tokens(model: TCL, stream: EventStream, node: int, t: int) -> Tensor:

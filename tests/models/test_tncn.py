@@ -19,6 +19,7 @@ from keat.models.tgn import TGN, TGNConfig
 from keat.models.tncn import TNCN, TNCNConfig
 from keat.runs.spec import configuration
 from keat.state import AROUND_BOTH
+from small_streams import dated_stream, one_by_one
 
 SMALL = TNCNConfig(dim=6, neighbors=3, heads=2, hidden=10, dropout=0.0)
 NODES = 24
@@ -26,14 +27,7 @@ MODES = (0, 1, 2)
 
 
 def make_stream(seed: int = 0, events: int = 90) -> EventStream:
-    rng = np.random.default_rng(seed)
-    return EventStream.from_arrays(
-        rng.integers(0, NODES - 4, events),
-        rng.integers(0, NODES - 4, events),
-        np.sort(rng.integers(0, 9000, events)) + 1_600_000_000,
-        rng.standard_normal((events, 2), dtype=np.float32),
-        num_nodes=NODES,
-    )
+    return dated_stream(seed, NODES, events)
 
 
 def fed(config: TNCNConfig, stream: EventStream) -> TNCN:
@@ -48,10 +42,6 @@ def asked(stream: EventStream, number: int = 7) -> Queries:
     t = int(stream.t[-1]) + 1 + 400 * np.arange(number)
     candidates = np.concatenate((np.arange(NODES), [3, 3, 5])).astype(np.int32)
     return Queries(np.arange(number, dtype=np.int32) * 3, t, candidates)
-
-
-def own(queries: Queries) -> Queries:
-    return replace(queries, candidates=np.tile(queries.candidates, (len(queries.src), 1)))
 
 
 def by_hand(model: TNCN, u: int, v: int, t: int) -> Tensor:
@@ -102,7 +92,7 @@ def test_scores_are_those_of_one_pair_after_the_other(kernel: str, mode: int, de
             ]
         )
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(model.score(own(queries)), expected, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(model.score(one_by_one(queries)), expected, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -123,7 +113,9 @@ def test_the_shortcut_is_exact_in_every_mode(mode: int) -> None:
     everybody = np.arange(NODES, dtype=np.int32)
     for part in stream.blocks(15):
         queries = Queries(rng.integers(0, NODES, 15).astype(np.int32), part.t, everybody)
-        torch.testing.assert_close(model.score(queries), model.score(own(queries)), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(
+            model.score(queries), model.score(one_by_one(queries)), rtol=1e-4, atol=1e-5
+        )
         model.observe(part)
 
 
