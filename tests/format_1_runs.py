@@ -15,7 +15,7 @@ from keat.tasks.label_source import LabelSource
 LIMITS = ("epochs", "patience")
 LATER = ("edition", "followed", "successors")  # settings that there were not yet
 GRAPH_FIT = ("lr", "clip", "seed", "validate_every")
-SINCE = ("schedule",)  # settings that came later
+SINCE = ("schedule", "budget")  # settings that came later
 
 
 def as_format_1(run: Path, *, clock: bool = True, stream: EventStream | None = None) -> None:

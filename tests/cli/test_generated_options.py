@@ -47,7 +47,7 @@ def test_a_field_is_an_option_without_more() -> None:
 
 
 def test_settings_of_streams_are_not_offered_to_models_of_whole_graphs() -> None:
-    of_streams = {"batch_size", "recipe", "loss", "negatives", "historical", "bf16", "schedule"}
+    of_streams = {"batch_size", "recipe", "loss", "negatives", "historical", "bf16", "schedule", "budget"}
     every = {each.name for each in offered(FitConfig())}
     assert every - {each.name for each in offered(FitConfig(), of_graph=True)} == of_streams
     union = options_of({"a": FitConfig(), "g": FitConfig()}, "", "Training", of_graphs=["g"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,6 +22,8 @@ from keat.experiments.recipe import load_recipe, recipe_names
 from keat.experiments.runner import keys_of
 from keat.experiments.work import Found, line_of
 from keat.models.registry import LINK_MODELS
+from keat.runs.presets import usual_fit
+from keat.runs.spec import RunSpec
 
 PAPER_LABELS = """
 fig:temporal-mismatch fig:intro_attn_plots tab:link_pred_results tab:kernel_ablations tab:notation
@@ -172,6 +175,10 @@ def test_the_board_has_every_model_under_one_rule() -> None:
     recipe = load_recipe("table-board")
     assert sorted(arm.model for arm in recipe.arms) == sorted(LINK_MODELS)
     assert all(arm.label == arm.model and not arm.config and not arm.fit for arm in recipe.arms)
+    specs = [job.spec for job in recipe.jobs({"uci": "uci"}, 1)]
+    fits = {spec.model: spec.fitting for spec in specs if isinstance(spec, RunSpec)}
+    for model, fit in fits.items():  # all else is the model's own
+        assert fit == replace(usual_fit(model), epochs=8, patience=8, validate_every=2, budget=180)
     kernels = {arm.model: arm.against for arm in recipe.arms if arm.model.startswith("keat-")}
     assert kernels.pop("keat-rank") == "best heuristic"
     assert all(other == model.removeprefix("keat-") for model, other in kernels.items())

@@ -33,7 +33,7 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "rank-editions": "d795c61b8ccae595",
     "rank-parts": "d47d23497bd1be44",
     "rank-training": "8a17fe1a791a5510",
-    "table-board": "f3fa158460387db2",
+    "table-board": "65c38329200eccea",
     "table-dgraphfin": "7aaf4dd4caca8ccd",
     "table-dyglib": "d778acd1211ebdc8",
     "table-flight": "98010a79f849fe58",

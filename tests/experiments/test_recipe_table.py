@@ -12,7 +12,7 @@ from scipy import stats
 
 from keat.errors import InputError, UnknownNameError
 from keat.experiments.computed import COMPUTED
-from keat.experiments.job import GRAPH_LABEL, fit_of
+from keat.experiments.job import GRAPH_LABEL, Job, fit_of
 from keat.experiments.line import Line, Score
 from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe, load_recipe, recipe_names
 from keat.experiments.recipe_table import table_of
@@ -20,7 +20,8 @@ from keat.experiments.statistics import paired_difference, spread
 from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import LINK_MODELS, NODE_MODELS
 from keat.report.sections.comparison import shown, side_by_side
-from keat.runs.spec import configuration
+from keat.runs.presets import usual_fit
+from keat.runs.spec import RunSpec, configuration
 from keat.tasks.task_spec import TaskSpec
 
 
@@ -84,6 +85,45 @@ def test_the_best_heuristic_is_the_best_in_validation() -> None:
     difference = str(rows[-1]["difference"])
     assert difference.startswith("+0.4500 [")  # each seed beside the one result it has
     assert difference.endswith("vs PopTrack")
+
+
+def test_what_a_result_took_stands_beside_it() -> None:
+    names = ("over_heuristic", "milliseconds", "parameters", "epochs", "train_seconds")
+    plan = replace(recipe(), also=names, seeds=1)
+
+    def line(job: Job) -> Line:
+        old = line_of(job.model, job.seed)
+        if job.model == "tgn":  # measured by a version that did not say
+            return old
+        took = {"200": 1.2345, "1": 7.0}
+        if job.is_heuristic:
+            return replace(old, milliseconds=took)
+        return replace(old, milliseconds=took, parameters=12_345, epochs=4, train_seconds=151.26)
+
+    results = [(job, line(job)) for job in plan.jobs({"d": "file", "e": "file"})]
+    table = table_of(plan, "d", results)
+    found = {row["label"]: list(row["also"].values()) for row in table["rows"]}
+    assert found == {
+        "EdgeBank": ["", "1.23", "", "", ""],
+        "TGN": ["+0.1000", "", "", "", ""],
+        "KEAT": ["+0.2000", "1.23", "12,345", "4.0", "151"],
+    }
+    assert list(shown(table).columns)[4:9] == [
+        "over the best heuristic",
+        "ms a question",
+        "parameters",
+        "epochs trained",
+        "seconds of training",
+    ]
+
+
+def test_arms_may_be_trained_as_their_models_usually_are() -> None:
+    arms = (Arm("TGN", "tgn"), Arm("TGAT", "tgat", fit={"lr": 0.5}), Arm("EdgeBank", "edgebank"))
+    plan = Recipe("x", "X", "about", "mrr", ("d",), arms, seeds=2, usual=True, fit={"epochs": 2})
+    specs = [job.spec for job in plan.jobs({"d": "d"})]
+    fits = {(spec.model, spec.fitting.seed): spec.fitting for spec in specs if isinstance(spec, RunSpec)}
+    assert fits["tgn", 2] == replace(usual_fit("tgn"), epochs=2, seed=2)
+    assert fits["tgat", 1] == replace(usual_fit("tgat"), epochs=2, lr=0.5)
 
 
 def test_an_arm_may_be_for_some_data_and_a_sample_of_it() -> None:

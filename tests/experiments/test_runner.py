@@ -20,9 +20,10 @@ from keat.experiments.line import Settings
 from keat.experiments.runner import keys_of, run_jobs
 from keat.experiments.sources import source_of
 from keat.experiments.work import run_folder
+from keat.models.registry import build_model
 from keat.runs.epochs import read_history
 from keat.runs.run_model import train_run
-from keat.runs.spec import RunSpec, SourceSpec
+from keat.runs.spec import RunSpec, SourceSpec, configuration
 from keat.tasks.task_spec import TaskSpec
 
 SMALL = {"dim": 8, "neighbors": 3}
@@ -93,6 +94,12 @@ def test_a_finished_run_is_not_repeated(job: Job, tmp_path: Path) -> None:
     assert "1 to go" in said[0]
     assert "0 to go" in said[-1]
     assert 0 < first.test["200"].metrics["mrr"] < 1
+    learned = build_model(job.open().stream, configuration("tgn", **SMALL)).parameters()
+    assert (first.epochs, first.parameters) == (2, sum(each.numel() for each in learned))
+    assert first.train_seconds is not None
+    assert first.milliseconds is not None
+    assert first.milliseconds.keys() == first.test.keys()
+    assert min(first.train_seconds, *first.milliseconds.values()) > 0
     (run,) = (tmp_path / "runs").iterdir()
     trained = (run / "metrics.jsonl").stat().st_mtime_ns
     # Scored in another way, the same run is opened again and not trained.

@@ -47,7 +47,7 @@ def finished(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def lines(folder: Path) -> list[dict[str, object]]:
     """The metrics of a run without its clock."""
-    seconds = ("train_seconds", "val_seconds")
+    seconds = ("train_seconds", "val_seconds", "processor_seconds")
     return [
         {key: value for key, value in json.loads(line).items() if key not in seconds}
         for line in (folder / "metrics.jsonl").read_text().splitlines()

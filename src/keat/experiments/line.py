@@ -12,6 +12,7 @@ Settings = Mapping[str, Any]  # of a model or of its training, by name, as TOML 
 Metrics = dict[str, float]
 
 ERRORS = "standard_errors"  # stand among the metrics
+COSTS = ("milliseconds", "parameters", "epochs", "train_seconds")  # what a result took
 NULLS = ("sample", "commit")  # are written where they are None, too
 
 
@@ -43,7 +44,11 @@ class Line:
     loss: float | None = None  # of training, in that epoch
     val: Metrics
     test: dict[str, Score]  # by refresh
-    seconds: float | None = None
+    seconds: float | None = None  # by the clock on the wall, of all the work
+    parameters: int | None = None  # that are learned
+    epochs: int | None = None  # that were trained
+    train_seconds: float | None = None  # of processor time, in all of them
+    milliseconds: dict[str, float] | None = None  # of processor time a question of the test split, by refresh
     keat: str = ""
     commit: str | None = None
     torch: str = ""
@@ -72,6 +77,13 @@ class Line:
         content["test"] = {refresh: _as_json(score) for refresh, score in self.test.items()}
         there = {name: value for name, value in content.items() if value is not None or name in NULLS}
         return {**there, **self.more}
+
+    def cost(self, name: str) -> float | None:
+        """One of `COSTS`; of several refreshes, that of the first. Older lines do not have it."""
+        if name == "milliseconds":
+            return None if self.milliseconds is None else next(iter(self.milliseconds.values()))
+        value: float | None = getattr(self, name)
+        return value
 
     def tested(self, refresh: str | None = None) -> Metrics:
         """Metrics of the test split; of several refreshes, those of the first."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from keat.experiments.line import Settings
 from keat.experiments.recipe_checking import BEST_HEURISTIC, require_sound
 from keat.experiments.sources import source_of
 from keat.models.registry import TRAINED
+from keat.runs.presets import usual_fit
 from keat.tasks.task_spec import Kind, TaskSpec
 
 __all__ = ["BEST_HEURISTIC", "Arm", "Recipe", "load_recipe", "recipe_names"]
@@ -58,6 +59,7 @@ class Recipe:
     refresh: tuple[int, ...] = ()
     sample: Mapping[str, int] = field(default_factory=dict)  # by dataset
     fit: Settings = field(default_factory=dict)
+    usual: bool = False  # whether an arm is trained as its model usually is, but for what ``fit`` says
     reading: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of files, by dataset
     published_by: str = ""
     paper: str = ""  # labels of the table in the paper, if it is one of its
@@ -76,7 +78,9 @@ class Recipe:
     def _job(self, arm: Arm, data: str, place: str, seed: int) -> Job:
         reading = self.reading.get(data, {}) if place != data else {}  # what has a name is read in its way
         task = TaskSpec(kind=self.task, sample={**self.sample, **arm.sample}.get(data))
-        fit = {**self.fit, **arm.fit}
+        own = asdict(usual_fit(arm.model, self.task)) if self.usual and not arm.is_heuristic else {}
+        own.pop("seed", None)
+        fit = {**own, **self.fit, **arm.fit}
         spec = spec_of(arm.model, arm.config, fit, seed, task, source_of(place, reading))
         return Job(data, spec, self.refresh, arm.label)
 

@@ -12,7 +12,7 @@ import msgspec
 from keat.errors import InputError, KeatError, unknown_name
 from keat.events.units import clock_of
 from keat.experiments.job import FIT_OF_GRAPHS, GRAPH_LABEL, fit_of
-from keat.experiments.line import Settings
+from keat.experiments.line import COSTS, Settings
 from keat.experiments.published import published
 from keat.experiments.sources import source_of
 from keat.models.gearsage import GEARSageConfig
@@ -24,6 +24,7 @@ from keat.models.registry import (
     TRAINED,
     assemble,
 )
+from keat.runs.presets import usual_fit
 from keat.runs.spec import configuration
 from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.fit import FitConfig
@@ -38,6 +39,8 @@ METRICS = {  # of each task a recipe can be of
     GRAPH_LABEL: ("auc", "ap"),
 }
 BEST_HEURISTIC = "best heuristic"  # on a dataset: by its validation split
+OVER_HEURISTIC = "over_heuristic"  # a column: how far the metric is above that of the best heuristic
+BESIDE = ("loss", *COSTS, OVER_HEURISTIC)  # what can be shown besides metrics of the test split
 
 
 def require_sound(recipe: Recipe) -> None:
@@ -57,7 +60,7 @@ def _require_names(recipe: Recipe) -> None:
     known = METRICS[recipe.task]
     _require_known(f"metric of {recipe.task}", [recipe.metric], known)
     theirs = [number.metric for number in published(recipe.name) if number.metric is not None]
-    _require_known(f"metric of {recipe.task}", [*recipe.also, *theirs], [*known, "loss"])
+    _require_known(f"metric of {recipe.task}", [*recipe.also, *theirs], [*known, *BESIDE])
     labels = [arm.label for arm in recipe.arms]
     for what, values in (("datasets", recipe.datasets), ("arms", labels)):
         if not values or not all(values):
@@ -90,6 +93,8 @@ def _require_arm(arm: Arm, recipe: Recipe) -> None:
         if arm.config:
             raise InputError(f"{arm.model} is a heuristic without settings, but '{arm.label}' has a config.")
         return
+    if recipe.usual:
+        replace(usual_fit(arm.model, recipe.task), **{**recipe.fit, **arm.fit})  # which go together
     _require_settings(f"the config of '{arm.label}'", arm.config, type(TRAINED[arm.model].config))
     _require_built(arm)
 

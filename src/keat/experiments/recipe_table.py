@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from keat.errors import InputError
 from keat.experiments.job import Job
-from keat.experiments.line import Line, Metrics
+from keat.experiments.line import COSTS, Line, Metrics
 from keat.experiments.published import Published, published
 from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe
+from keat.experiments.recipe_checking import OVER_HEURISTIC
 from keat.experiments.statistics import Difference, paired_difference, spread
 from keat.report.sections.comparison import RecipeTable, Row
 
 Lines = Sequence[tuple[Job, Line]]
+_FORMS = {"milliseconds": ".2f", "parameters": ",.0f", "epochs": ".1f", "train_seconds": ".0f"}  # of COSTS
 
 
 def table_of(recipe: Recipe, data: str, results: Lines) -> RecipeTable:
@@ -63,19 +65,28 @@ def _row(recipe: Recipe, arm: Arm, data: str, results: Lines, refreshes: Sequenc
             for refresh in refreshes
             if all(refresh in line.test for line in lines.values())
         },
-        "also": {metric: _spread_of(metric, lines) for metric in metrics_beside(recipe)},
+        "also": {name: _also(name, recipe, arm, results) for name in metrics_beside(recipe)},
         "difference": None if other is None or difference is None else f"{difference} vs {other.label}",
         "clear": difference is not None and difference.is_clear,
         "beside": _beside(recipe, arm.label, data) or _beside_in_recipe(recipe, arm, data),
     }
 
 
-def _spread_of(metric: str, lines: Mapping[int, Line]) -> str:
-    """The mean and spread of a metric as text; empty where it is missing, as the loss of heuristics is."""
-    if metric == "loss":
+def _also(name: str, recipe: Recipe, arm: Arm, results: Lines) -> str:
+    """The mean and spread of a metric as text, or what the result took; empty where it is missing, as the
+    loss of heuristics is."""
+    lines = lines_of(arm, results)
+    if name == OVER_HEURISTIC:
+        best = _best_heuristic(recipe, results)
+        difference = _difference(recipe, arm, best, results) if best and best != arm else None
+        return "" if difference is None else f"{difference.mean:+.4f}"
+    if name in COSTS:
+        costs = [cost for line in lines.values() if (cost := line.cost(name)) is not None]
+        return f"{sum(costs) / len(costs):{_FORMS[name]}}" if costs else ""
+    if name == "loss":
         found = [line.loss for line in lines.values() if line.loss is not None]
         return str(spread(found)) if found else ""
-    return str(spread([_test(line, metric) for line in lines.values()]))
+    return str(spread([_test(line, name) for line in lines.values()]))
 
 
 def _beside(recipe: Recipe, label: str, data: str) -> dict[str, str]:
@@ -99,9 +110,14 @@ def _beside_in_recipe(recipe: Recipe, arm: Arm, data: str) -> dict[str, str]:
 
 
 def _compared_with(recipe: Recipe, arm: Arm, results: Lines) -> Arm | None:
-    """The arm a difference is from. The best heuristic is the best in validation, where one was scored."""
+    """The arm a difference is from."""
     if arm.against != BEST_HEURISTIC:
         return next((other for other in recipe.arms if other.label == arm.against), None)
+    return _best_heuristic(recipe, results)
+
+
+def _best_heuristic(recipe: Recipe, results: Lines) -> Arm | None:
+    """The best in validation, where one was scored."""
     heuristics = [
         (_metric(line, line.val, recipe.metric), other.label, other)
         for other in recipe.arms

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -17,10 +17,10 @@ from keat.experiments.line import Line, Metrics, Score
 from keat.experiments.provenance import provenance
 from keat.experiments.sources import written
 from keat.models.contract import LinkModel, NodeModel
-from keat.runs.epochs import best_epoch
+from keat.runs.epochs import best_epoch, read_history
 from keat.runs.run_evaluation import SomeTask, evaluate_run, heuristic, heuristics_for, usual_refresh_of
 from keat.runs.run_file import is_run, read_run_file
-from keat.runs.run_model import Data, train_run
+from keat.runs.run_model import Data, open_model, train_run
 from keat.runs.spec import RunSpec, SourceSpec
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.script import TGB_BATCH
@@ -37,6 +37,9 @@ class Found:
     val: Metrics
     test: dict[str, Score]  # by refresh
     best: EpochReport | None = None  # epoch of training, if the line is to tell of it
+    parameters: int | None = None
+    history: Sequence[EpochReport] = ()
+    milliseconds: dict[str, float] | None = None
 
 
 def run_job(job: Job, key: str, scratch: str) -> Line:
@@ -80,6 +83,10 @@ def line_of(job: Job, key: str, found: Found, seconds: float) -> Line:
         val=found.val,
         test=found.test,
         seconds=round(seconds, 1),
+        parameters=found.parameters,
+        epochs=len(found.history) or None,
+        train_seconds=round(sum(each.cost for each in found.history), 2) if found.history else None,
+        milliseconds=found.milliseconds,
         keat=keat.__version__,
         **provenance(),
     )
@@ -129,10 +136,13 @@ def _trained(job: Job, data: Data, scratch: Path) -> Found:
     folder = trained_run(job, data, scratch)
     task, best = task_of(job, data, "test"), best_epoch(folder)
     tested = {
-        name: _score_of(evaluate_run(folder, data, task, "test", refresh=refresh))
+        name: evaluate_run(folder, data, task, "test", refresh=refresh)
         for name, refresh in _refreshes(job, data).items()
     }
-    return Found(len(data.stream), best.val, tested, best)
+    model = open_model(folder, read_run_file(folder))
+    parameters = sum(each.numel() for each in model.parameters() if each.requires_grad)
+    history, took = read_history(folder), _milliseconds(tested)
+    return Found(len(data.stream), best.val, _scores_of(tested), best, parameters, history, took)
 
 
 def _scored(job: Job, data: Data) -> Found:
@@ -142,10 +152,10 @@ def _scored(job: Job, data: Data) -> Found:
     first = next(iter(refreshes.values()))
     validated = evaluate(untrained_model(job, data, val), val, refresh=first).metrics
     tested = {
-        name: _score_of(evaluate(untrained_model(job, data, test), test, refresh=refresh))
+        name: evaluate(untrained_model(job, data, test), test, refresh=refresh)
         for name, refresh in refreshes.items()
     }
-    return Found(len(data.stream), validated, tested)
+    return Found(len(data.stream), validated, _scores_of(tested), milliseconds=_milliseconds(tested))
 
 
 def _refreshes(job: Job, data: Data) -> dict[str, int]:
@@ -155,5 +165,10 @@ def _refreshes(job: Job, data: Data) -> dict[str, int]:
     return {str(refresh): refresh for refresh in job.refresh or (refresh_of(job, data),)}
 
 
-def _score_of(found: Evaluation) -> Score:
-    return Score(found.metrics, found.standard_errors)
+def _scores_of(tested: Mapping[str, Evaluation]) -> dict[str, Score]:
+    return {name: Score(found.metrics, found.standard_errors) for name, found in tested.items()}
+
+
+def _milliseconds(tested: Mapping[str, Evaluation]) -> dict[str, float]:
+    """Of processor time for each question, by refresh."""
+    return {name: round(1000 * found.answering / found.events, 4) for name, found in tested.items()}

@@ -33,6 +33,7 @@ METRICS = "metrics.jsonl"
 _NUMBERED = re.compile(r"(?:last|best)-(\d{5,})\.safetensors")
 OTHERWISE = "choose another folder; training can be resumed from the epochs that have finished"
 _NUMBERS = ("loss", "train_seconds", "val_seconds")
+_LATER = "processor_seconds"  # which earlier versions did not write
 
 
 def damaged(folder: Path, what: str) -> InputError:
@@ -79,6 +80,7 @@ def _report(folder: Path, number: int, line: str) -> EpochReport:
         "val": isinstance(val, dict) and all(_is_number(value) for value in val.values()),
         "best": isinstance(report.get("best"), bool) and (not report["best"] or bool(val)),
         **{name: _is_number(report.get(name)) and not math.isnan(report[name]) for name in _NUMBERS},
+        _LATER: report.get(_LATER) is None or (_is_number(report[_LATER]) and report[_LATER] >= 0),
     }
     calibration = None
     try:
@@ -89,7 +91,7 @@ def _report(folder: Path, number: int, line: str) -> EpochReport:
     if wrong:
         raise damaged(folder, f"line {number} of {METRICS} has no sound '{wrong[0]}'")
     entries = {name: report[name] for name in ("epoch", "val", "best", *_NUMBERS)}
-    return EpochReport(**entries, calibration=calibration)
+    return EpochReport(**entries, calibration=calibration, processor_seconds=report.get(_LATER))
 
 
 def _is_number(value: object) -> bool:

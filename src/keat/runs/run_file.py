@@ -38,8 +38,8 @@ class RunFile:
             {
                 "model": file.spec.model,
                 "config": file.spec.config,
-                "fit": replace(file.spec.fitting, epochs=1, patience=1),
-                "epochs": file.spec.fitting.planned_epochs,
+                "fit": replace(file.spec.fitting, epochs=1, patience=1, budget=None),
+                "epochs": file.spec.fitting.plan,
                 "task": (replace(file.spec.task, sample=None, sample_seed=0), file.facts.asked),
                 "labels": file.spec.source.labels,
                 "split": file.spec.source.held_out,

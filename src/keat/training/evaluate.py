@@ -33,6 +33,7 @@ class Evaluation:
     events: int
     seconds: float
     standard_errors: dict[str, float] | None = None  # where only a sample of the split was asked
+    answering: float = 0.0  # seconds of processor time that scores took, with the observing between questions
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())
@@ -90,13 +91,15 @@ def _play(
 ) -> Evaluation:
     started = time.perf_counter()
     outcomes: list[torch.Tensor] = []
-    done = 0
+    done, answering = 0, 0.0
     not_numbers: list[torch.Tensor] = []  # looked at once, at the end: a look waits for the device
     with torch.no_grad():
         for line in script:
             match line:
                 case Ask() | AskInTurn():
+                    asked = time.process_time()
                     scores = _answers(model, line)
+                    answering += time.process_time() - asked
                     outcomes.append(task.outcome(line, scores))
                     if collector is not None:
                         collector.collect(line, scores)
@@ -115,7 +118,7 @@ def _play(
         metrics = task.metrics(result)
     seconds = time.perf_counter() - started
     errors = standard_errors(task.metrics, result.cpu()) if task.is_sample else None
-    return Evaluation(metrics, result, len(task), seconds, errors)
+    return Evaluation(metrics, result, len(task), seconds, errors, answering)
 
 
 def _answers(model: LinkModel | NodeModel, line: Ask | AskInTurn) -> list[torch.Tensor]:

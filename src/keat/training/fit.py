@@ -24,6 +24,7 @@ from keat.events import EventStream
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel, Queries
 from keat.models.settings import MOST, check_each, check_range, check_seed, setting
 from keat.tasks.script import Task
+from keat.training.budget import affordable_epochs
 from keat.training.evaluate import continue_evaluation
 from keat.training.lessons import Lesson, Lessons
 from keat.training.losses import LinkLoss, Recipe, check_loss
@@ -64,12 +65,17 @@ class FitConfig:
     seed: int = setting(1, "Of all that is random: parameters, dropout and what is drawn.")
     tolerance: float = setting(1e-6, "Relative improvement of the validation metric that counts.")
     validate_every: int = setting(1, "Epochs from one validation to the next; the last is always validated.")
+    budget: float | None = setting(
+        None,
+        "Seconds of processor time that training may take: no further epoch is begun that would exceed it.",
+        of_streams=True,
+    )
 
     def __post_init__(self) -> None:
         check_each(self)
         check_range(self, 1, MOST, "epochs", "patience", "batch_size", "negatives", "validate_every")
         check_range(self, 0, None, "lr", "tolerance")
-        check_range(self, 0, None, "clip", open_below=True)
+        check_range(self, 0, None, "clip", "budget", open_below=True)
         check_range(self, 0, 1, "historical")
         check_seed(self.seed)
         check_loss(self.recipe, self.loss)
@@ -82,9 +88,10 @@ class FitConfig:
             )
 
     @property
-    def planned_epochs(self) -> int | None:
-        """How many epochs every step depends on: with a constant rate a run may end sooner or later."""
-        return None if self.schedule == "constant" else self.epochs
+    def plan(self) -> tuple[int, float | None] | None:
+        """How long training is to be, where every step depends on it: with a constant rate a run may end
+        sooner or later."""
+        return None if self.schedule == "constant" else (self.epochs, self.budget)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +105,12 @@ class EpochReport:
     val_seconds: float
     best: bool
     calibration: Calibration | None = None  # of the scores of a best epoch, from its validation
+    processor_seconds: float | None = None  # of training; earlier versions had those of the wall alone
+
+    @property
+    def cost(self) -> float:
+        """What of a budget it took."""
+        return self.train_seconds if self.processor_seconds is None else self.processor_seconds
 
 
 class Keeper(Protocol):
@@ -139,25 +152,31 @@ def fit(
     """Train until the headline metric of the validation ``task`` stops improving; ``run`` keeps the best
     and the last. The state is as fresh in validation as in the lessons.
 
-    If ``run`` holds an interrupted training of the same configuration, it is continued.
+    If ``run`` holds an interrupted training of the same configuration, it is continued. What is measured
+    before the first epoch is part of its cost.
     """
     optimizer = torch.optim.Adam(model.parameters(), lr=config.lr, fused=True)
     history = run.resume(model, optimizer, lambda: _steps(lessons, config.seed))
     best, since_best = run.standing(task.headline)
     reports: list[EpochReport] = []
+    costs = [report.cost for report in history]
     model.reserve(len(lessons) + len(task))
+    worked = time.process_time()
     if not history:
         model.reset()
         model.measure(_questions(lessons, config.seed))
     for epoch in range(len(history) + 1, config.epochs + 1):
-        if since_best >= config.patience and math.isfinite(best):  # never before it was validated
-            break
+        planned = affordable_epochs(config.epochs, config.budget, costs)
+        if epoch > planned or (since_best >= config.patience and math.isfinite(best)):
+            break  # for want of patience only after a validation
         started = time.perf_counter()
-        loss = train_epoch(model, optimizer, lessons, config, epoch, watchers)
+        loss = train_epoch(model, optimizer, lessons, config, epoch, watchers, planned=planned)
         trained = time.perf_counter()
+        costs.append(time.process_time() - worked)
         val: dict[str, float] = {}
         fitter: Fitter | None = None
-        if epoch % config.validate_every == 0 or epoch == config.epochs:
+        is_last = epoch == affordable_epochs(config.epochs, config.budget, costs)
+        if epoch % config.validate_every == 0 or is_last:
             model.eval()
             fitter = fitter_of(task)
             val = continue_evaluation(model, task, refresh=lessons.refresh, collector=fitter).metrics
@@ -165,12 +184,13 @@ def fit(
         better = bool(val) and (math.isinf(best) or value - best > config.tolerance * abs(best))
         calibration = fitter.fit() if better and fitter is not None else None
         seconds = (trained - started, time.perf_counter() - trained)
-        report = EpochReport(epoch, loss, val, *seconds, better, calibration)
+        report = EpochReport(epoch, loss, val, *seconds, better, calibration, costs[-1])
         best, since_best = (value, 0) if better else (best, since_best + 1)
         run.save_epoch(model, optimizer, report)
         reports.append(report)
         for watcher in watchers:
             watcher.epoch(report)
+        worked = time.process_time()
     return reports
 
 
@@ -181,8 +201,11 @@ def train_epoch(
     config: FitConfig,
     epoch: int,
     watchers: Sequence[Watcher] = (),
+    *,
+    planned: int | None = None,
 ) -> float:
-    """One epoch from an empty state; returns the mean loss of its questions."""
+    """One epoch from an empty state, of so many ``planned``, which a rate that changes goes by; returns the
+    mean loss of its questions."""
     torch.manual_seed(np.random.SeedSequence([config.seed, epoch]).generate_state(1)[0].item())
     model.train()
     model.reset()
@@ -192,7 +215,7 @@ def train_epoch(
             _observe(model, lesson)
         else:
             if config.schedule == "one-cycle":
-                share = (epoch - 1 + done / len(lessons)) / config.epochs
+                share = (epoch - 1 + done / len(lessons)) / (planned or config.epochs)
                 for group in optimizer.param_groups:
                     group["lr"] = config.lr * one_cycle(share)
             total += _learn(model, optimizer, lesson, lesson.loss, config) * len(lesson.queries.t)

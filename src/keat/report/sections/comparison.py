@@ -11,6 +11,14 @@ from keat.report.html.line_chart import figures
 from keat.report.html.report_page import Section
 from keat.report.html.text_table import Strong, Table
 
+OF_TRAINING = {  # headings of columns that are no metrics of the test split
+    "loss": "loss",
+    "parameters": "parameters",
+    "epochs": "epochs trained",
+    "train_seconds": "seconds of training",
+}
+OF_TEST = {"milliseconds": "ms a question", "over_heuristic": "over the best heuristic"}
+
 
 class Row(TypedDict):
     """An arm that was run: numbers as text, but for the metric of every seed."""
@@ -99,8 +107,10 @@ def side_by_side(tables: Sequence[RecipeTable]) -> list[Table]:
     return [Table(title, ["model", *found], body)]
 
 
-def _heading(metric: str, table: RecipeTable) -> str:
-    return metric if metric == "loss" else _of_refresh(f"test {metric}", table)
+def _heading(name: str, table: RecipeTable) -> str:
+    if name in OF_TRAINING:
+        return OF_TRAINING[name]
+    return _of_refresh(OF_TEST.get(name, f"test {name}"), table)
 
 
 def _of_refresh(heading: str, table: RecipeTable) -> str:
