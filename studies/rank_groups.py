@@ -29,7 +29,9 @@ FIRST, SECOND = "first edition", "second edition"
 ARMS: dict[str, dict[str, Any]] = {
     FIRST: {"edition": 1},
     SECOND: {"edition": 2},
-    **{f"without {group}": {"edition": 2, "without": group} for group in groups_of(2)},
+    **{
+        f"without {group}": {"edition": 2, "without": group} for group in reversed(groups_of(2))
+    },  # the latest first
 }
 FITTING: dict[str, Any] = {  # along one cycle, however short: the last epoch is the one that counts
     "epochs": 2,
@@ -63,9 +65,9 @@ GroupLine: TypeAlias = Result[GroupCell, GroupFound]
 
 
 def cells() -> Iterator[GroupCell]:
-    for seed in SEEDS:
-        for name, rows in ROWS.items():
-            for arm in ARMS:
+    for arm in ARMS:
+        for seed in SEEDS:
+            for name, rows in ROWS.items():
                 asked = ASKED.get(name, USUALLY_ASKED)
                 yield GroupCell(data=name, rows=rows, arm=arm, seed=seed, asked=asked)
 

@@ -10,7 +10,7 @@ from keat.events import Reading
 from keat.runs.spec import SourceSpec
 from keat.tasks.label_source import LabelSource
 
-READING = ("unit", "period", "weight", "undirected")
+READING = ("unit", "period", "weight", "undirected", "latest")
 
 
 def source_of(name: str, reading: Mapping[str, str]) -> SourceSpec:
@@ -23,7 +23,14 @@ def source_of(name: str, reading: Mapping[str, str]) -> SourceSpec:
         weight=reading.get("weight"),
         undirected=reading.get("undirected") == "true",
     )
-    return SourceSpec(name, Reading(unit=reading.get("unit")), labels=labels)  # type: ignore[arg-type]
+    unit = Reading(unit=reading.get("unit"))  # type: ignore[arg-type]
+    return SourceSpec(name, unit, labels=labels, latest=_latest(reading.get("latest")))
+
+
+def _latest(said: str | None) -> int | None:
+    if said is not None and (not said.isdecimal() or int(said) == 0):
+        raise InputError(f"'latest' is a number of events, as in latest = \"100000\"; not {said}.")
+    return None if said is None else int(said)
 
 
 def written(source: SourceSpec) -> str:
@@ -35,6 +42,6 @@ def how_read(source: SourceSpec) -> str:
     """The end of the name of a file that is read in another way than by default; else nothing."""
     labels = source.labels
     undirected = "true" if labels.undirected else None
-    values = (source.reading.unit, labels.period, labels.weight, undirected)
+    values = (source.reading.unit, labels.period, labels.weight, undirected, source.latest)
     said = {name: value for name, value in zip(READING, values, strict=True) if value is not None}
     return f"?{urlencode(said)}" if said else ""

@@ -35,6 +35,7 @@ class SourceSpec:
     reading: Reading = field(default_factory=Reading)
     held_out: tuple[float, float] = HELD_OUT  # shares of events for validation and test
     labels: LabelSource = field(default_factory=LabelSource)
+    latest: int | None = None  # events that are taken, the last ones; None: all
 
     @classmethod
     def of(cls, data: Dataset, labels: LabelSource | None = None) -> Self:
@@ -46,16 +47,18 @@ class SourceSpec:
         they are called otherwise there."""
         own, settled = self.reading, is_settled(name)
         if given == Reading():
-            return replace(self, name=name, reading=given if settled else own)
+            return replace(self, name=name, reading=given if settled else own, latest=None)
         same = (given.features, given.categorical) == (own.features, own.categorical)
         label = own.label if given.label is None else given.label
         reading = replace(given, label=label, encoding=own.encoding if same else None)
-        return replace(self, name=name, reading=reading)
+        return replace(self, name=name, reading=reading, latest=None)
 
     def open(self, task: TaskSpec, progress: Progress | None = None) -> Dataset:
         """Read the data, with their labels."""
         reading = self.labels.reading(self.reading)
         data = load(self._known_name(), reading=reading, held_out=self.held_out, progress=progress)
+        if self.latest is not None:
+            data = replace(data, stream=data.stream[-self.latest :])
         return self.labels.label(data, task.labelled)
 
     def open_graph(self) -> DGraphFin:
