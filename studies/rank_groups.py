@@ -26,7 +26,7 @@ from studies.defaults import load
 from studies.study import Cell, Found, Result, StudyLedger, gain, spread, study_parser, table
 
 FIRST, SECOND = "first edition", "second edition"
-ARMS: dict[str, dict[str, Any]] = {
+ARMS: dict[str, dict[str, Any]] = {  # the latest groups first
     FIRST: {"edition": 1},
     SECOND: {"edition": 2},
     **{
