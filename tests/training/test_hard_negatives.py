@@ -17,7 +17,7 @@ from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.registry import build_model
 from keat.training.fit import FitConfig, train_epoch
-from keat.training.hard_negatives import ANYONE, HARD, OWN, REACHED_BY, HardNegatives
+from keat.training.hard_negatives import ANYONE, HARD, OWN, PARTNERS, REACHED_BY, REST, HardNegatives
 from keat.training.lessons import LinkLessons
 from keat.training.losses import link_loss
 
@@ -29,10 +29,10 @@ STREAMS: dict[str, dict[str, int]] = {  # of `random_stream`
 }
 
 
-def among_all(seed: int, nodes: int = 50, times: int = 100) -> EventStream:
-    """Anyone reaches anyone, also itself; some never are a destination."""
+def among_all(seed: int, nodes: int = 50, times: int = 100, sources: int = 50) -> EventStream:
+    """Anyone reaches anyone, also itself, or the first few do; some never are a destination."""
     rng = np.random.default_rng(seed)
-    src, dst = rng.integers(0, nodes, 400), rng.integers(0, nodes - 8, 400)
+    src, dst = rng.integers(0, sources, 400), rng.integers(0, nodes - 8, 400)
     return EventStream.from_arrays(src, dst, np.sort(rng.integers(0, times, 400)), num_nodes=nodes)
 
 
@@ -55,7 +55,7 @@ def drawn(
     walk, rng = hard.walk(), np.random.default_rng(seed)
     blocks = [walk.candidates(events[start : start + size], rng) for start in range(0, len(events), size)]
     candidates, log_weights = (np.concatenate(part) for part in zip(*blocks, strict=True))
-    assert candidates.shape == log_weights.shape == (len(events), 1 + HARD + number)
+    assert candidates.shape == log_weights.shape == (len(events), REST + number)
     assert np.array_equal(candidates[:, 0], events.dst)
     assert not log_weights[:, 0].any()
     return candidates, np.exp(log_weights.astype(np.float64))
@@ -79,6 +79,11 @@ def true_and_hard(events: EventStream, row: int, catalogue: np.ndarray) -> tuple
     return true, (own | reached_by | latest(dst[before], ANYONE)) - true
 
 
+def been_to(events: EventStream, row: int) -> set[int]:
+    """To whom the source of an event went before."""
+    return set(events.dst[(events.t < events.t[row]) & (events.src == events.src[row])].tolist())
+
+
 def test_hard_ones_are_those_of_a_slow_reference(events: EventStream) -> None:
     candidates, weights = drawn(events, 5)
     for row in range(len(events)):
@@ -90,16 +95,23 @@ def test_hard_ones_are_those_of_a_slow_reference(events: EventStream) -> None:
         assert np.all(weights[row, 1 : 1 + HARD][asked] == 1)
 
 
-def test_the_drawn_ones_are_of_the_rest_and_weigh_as_much_as_all_of_it(events: EventStream) -> None:
+def test_the_drawn_ones_stand_for_all_of_their_kind(events: EventStream) -> None:
     candidates, weights = drawn(events, 5)
     everyone = set(catalogue_of(events).tolist())
     for row in range(len(events)):
         true, hard = true_and_hard(events, row, catalogue_of(events))
-        rest = everyone - true - hard
-        asked = weights[row, 1 + HARD :] > 0
-        assert np.sum(asked) == min(5, len(rest))
-        assert set(candidates[row, 1 + HARD :][asked].tolist()) <= rest
-        assert np.sum(weights[row, 1 + HARD :]) == pytest.approx(len(rest))
+        others, known = everyone - true - hard, been_to(events, row)
+        drawn_apart = len(others) > 5
+        asked = weights[row, REST:] > 0
+        found = candidates[row, REST:][asked].tolist()
+        assert set(found) <= (others - known if drawn_apart else others)
+        assert weights[row, REST:][asked] == pytest.approx(max(1.0, len(others) / 5))
+        asked = weights[row, 1 + HARD : REST] > 0
+        found = candidates[row, 1 + HARD : REST][asked].tolist()
+        assert set(found) <= (others & known if drawn_apart else set())
+        assert weights[row, 1 + HARD : REST][asked] == pytest.approx(max(1.0, len(known) / PARTNERS))
+        if drawn_apart and len(known) <= PARTNERS:
+            assert set(found) == others & known
 
 
 def test_with_enough_drawn_it_is_the_softmax_of_the_whole_catalogue(events: EventStream) -> None:
@@ -119,20 +131,22 @@ def test_with_enough_drawn_it_is_the_softmax_of_the_whole_catalogue(events: Even
 
 
 @pytest.mark.parametrize("number", [1, 7, 20])
-def test_each_of_the_rest_weighs_one_on_average(number: int) -> None:
-    """So the sum over the rest is not biased, whatever the scores are."""
-    events = among_all(4, times=400)
+@pytest.mark.parametrize("sources", [2, 50])
+def test_each_of_the_others_weighs_one_on_average(number: int, sources: int) -> None:
+    """So the sum over them is not biased, whatever the scores are."""
+    events = among_all(4, times=400, sources=sources)
     row, times = 300, 4_000
     catalogue = catalogue_of(events)
     true, hard = true_and_hard(events, row, catalogue)
     rest = sorted(set(catalogue.tolist()) - true - hard)
     assert len(rest) > 7
+    assert sources > 2 or len(been_to(events, row)) > PARTNERS
     walk, rng = HardNegatives(events, catalogue, number).walk(), np.random.default_rng(5)
     total = np.zeros(events.num_nodes)
     for _ in range(times):
         candidates, log_weights = walk.candidates(events[row : row + 1], rng)
         np.add.at(total, candidates[0, 1 + HARD :], np.exp(log_weights[0, 1 + HARD :]))
-    weight = max(1.0, len(rest) / number)
+    weight = max(1.0, len(rest) / number, len(been_to(events, row)) / PARTNERS)
     error = np.sqrt(weight / times)  # at most: how often one is drawn is a sum of chances, 1 / weight in all
     assert np.abs(total[rest] / times - 1).max() <= 5 * error
     assert total.sum() == pytest.approx(total[rest].sum())
@@ -164,7 +178,7 @@ def test_where_everything_is_true_nothing_is_learned() -> None:
     events = EventStream.from_arrays(np.zeros(6, np.int64), dst, np.full(6, 5), num_nodes=9)
     _, weights = drawn(events, 4)
     assert not weights[:, 1:].any()
-    logits = torch.randn(6, 1 + HARD + 4, requires_grad=True)
+    logits = torch.randn(6, REST + 4, requires_grad=True)
     with np.errstate(divide="ignore"):
         log_weights = torch.from_numpy(np.log(weights).astype(np.float32))
     loss = link_loss(logits, loss="stratified", log_weights=log_weights)
@@ -184,7 +198,7 @@ def test_lessons_are_a_function_of_seed_and_epoch(random_stream: MakeStream, in_
         return np.concatenate([each.candidates for each in queries if isinstance(each, Queries)])
 
     first, again, other = asked(1), asked(1), asked(2)
-    assert first.shape == (len(data.train), 1 + HARD + 6)
+    assert first.shape == (len(data.train), REST + 6)
     assert np.array_equal(first, again)
     assert np.array_equal(first[:, : 1 + HARD], other[:, : 1 + HARD])
     assert not np.array_equal(first, other)

@@ -1,16 +1,22 @@
-"""What a positive is taught against by the stratified loss: certain negatives, and some of all the rest.
+"""What a positive is taught against by the stratified loss: certain negatives, and some of all the others.
 
-Of a catalogue of N destinations, a positive (u, v, t) has three kinds of others:
+Of a catalogue of N destinations, a positive (u, v, t) has four kinds of others:
 
 - those that u reaches at t as well. They are true, too, and are left out;
 - H, the hard ones, certain to be asked: the latest destinations of u, the latest of the catalogue who reached
   u, and the latest destinations of all, as known strictly before t;
-- the rest, of M. It is cut into R equal parts and one is drawn of each, so that each of the rest is drawn
-  with the same chance, R / M, and hardly any of them twice. Each drawn one weighs M / R.
+- partners, to whom u has been before and who are not in H. All K to whom it has been are cut into P equal
+  parts and one is drawn of each. Each drawn one that is not in H weighs K / P;
+- the rest. What is neither true nor in H, of M, is cut into R equal parts and one is drawn of each. Each
+  drawn one that is no partner weighs M / R.
 
-Then Σ_H e^s + M/R · Σ_R e^s has the expected value Σ e^s over all that are not true: the loss stays that of
-the whole catalogue. Where M ≤ R, all of the rest is asked, with weight 1, and it is that loss itself.
-Who reached u and is not of the catalogue is in no H: the softmax would be one of more than the catalogue.
+Each of the others is drawn with a chance that is one over its weight, and hardly any twice. So the sum of
+weight · e^s has the expected value Σ e^s over all that are not true: the loss stays that of the whole
+catalogue. Where M ≤ R, all are asked, partners among them, with weight 1, and it is that loss itself. Who
+reached u and is not of the catalogue is in no H: the softmax would be one of more than the catalogue.
+
+Partners are drawn apart because a source that knows hundreds will go to one of them, and R of a large
+catalogue hardly ever are such: a model could think much of all of them and would not be told.
 """
 
 from __future__ import annotations
@@ -29,6 +35,8 @@ OWN = 16  # latest distinct destinations of the source
 REACHED_BY = 8  # latest distinct sources that reached it
 ANYONE = 16  # latest distinct destinations of all
 HARD = OWN + REACHED_BY + ANYONE
+PARTNERS = 16  # drawn of all to whom the source has been
+REST = 1 + HARD + PARTNERS  # where the rest begins, after the positive, the hard ones and partners
 NONE = -1
 
 
@@ -43,6 +51,10 @@ class _Split(NamedTuple):
     true: Array  # places of all destinations of a source at a time, ascending; of one after the other
     true_from: Array  # (events,) where those of the event's source and time begin …
     true_to: Array  # … and end
+    pair_from: Array  # (nodes + 1,) where the pairs of each source begin in what follows …
+    pair_place: Array  # … the places of its destinations, ascending, …
+    pair_first: Array  # … the event in which it went there first, …
+    by_first: Array  # … and the places again, in the order in which it went there first
 
 
 class _Latest(NamedTuple):
@@ -51,6 +63,7 @@ class _Latest(NamedTuple):
     own: Array  # (nodes, OWN)
     reached_by: Array  # (nodes, REACHED_BY)
     anyone: Array  # (ANYONE,)
+    partners: Array  # (nodes,) destinations that each has been to
 
 
 class _Scratch(NamedTuple):
@@ -67,7 +80,8 @@ class HardNegatives:
         place = np.full(max(train.num_nodes, int(catalogue[-1]) + 1), NONE, dtype=np.int32)
         place[catalogue] = np.arange(len(catalogue), dtype=np.int32)
         true = _true_places(train, place)
-        self.split = _Split(train.src, train.dst, train.t, catalogue, place, *true)
+        pairs = _pairs(train, place)
+        self.split = _Split(train.src, train.dst, train.t, catalogue, place, *true, *pairs)
         self.offset = train.offset
 
     def walk(self) -> Walk:
@@ -84,17 +98,18 @@ class Walk:
             np.full((nodes, OWN), NONE, dtype=np.int32),
             np.full((nodes, REACHED_BY), NONE, dtype=np.int32),
             np.full(ANYONE, NONE, dtype=np.int32),
+            np.zeros(nodes, dtype=np.int64),
         )
         self.scratch = _Scratch(np.empty(places, dtype=np.int32), np.zeros(places, dtype=np.bool_))
 
     def candidates(
         self, block: EventStream, rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Candidates (B, 1 + HARD + R) of a block's events, the positive first, and logarithms of their
+        """Candidates (B, REST + R) of a block's events, the positive first, and logarithms of their
         weights in the softmax; of places that are not needed that is -∞, and the positive stands there."""
         first = block.offset - self.of.offset
-        where = rng.random((len(block), self.of.number))  # within each part of the rest
-        candidates = np.repeat(block.dst[:, None], 1 + HARD + self.of.number, axis=1)
+        where = rng.random((len(block), PARTNERS + self.of.number))  # within each part of partners and rest
+        candidates = np.repeat(block.dst[:, None], REST + self.of.number, axis=1)
         log_weights = np.full(candidates.shape, -np.inf, dtype=np.float32)
         self.known = _fill(
             self.of.split, self.latest, self.scratch, self.known, first, where, candidates, log_weights
@@ -115,6 +130,15 @@ def _true_places(train: EventStream, place: Array) -> tuple[Array, Array, Array]
     return place[dst[new]], starts[group], stops[group]
 
 
+def _pairs(train: EventStream, place: Array) -> tuple[Array, Array, Array, Array]:
+    """`_Split.pair_from` and what follows."""
+    codes = train.src.astype(np.int64) * len(place) + place[train.dst]
+    pairs, first = np.unique(codes, return_index=True)
+    src, places = pairs // len(place), (pairs % len(place)).astype(np.int32)
+    begins = np.searchsorted(src, np.arange(len(place) + 1))
+    return begins, places, first, places[np.lexsort((first, src))]
+
+
 @compiled
 def _fill(
     split: _Split,
@@ -133,6 +157,8 @@ def _fill(
         u, now = split.src[event], split.t[event]
         while split.t[known] < now:
             a, b = split.src[known], split.dst[known]
+            if split.pair_first[_pair(split, a, split.place[b])] == known:
+                latest.partners[a] += 1
             _to_front(latest.own[a], split.place[b])
             _to_front(latest.anyone, split.place[b])
             if split.place[a] != NONE:
@@ -147,7 +173,12 @@ def _fill(
             candidates[row, 1 + k - true] = split.catalogue[scratch.left_out[k]]
             log_weights[row, 1 + k - true] = 0.0
         left_out = scratch.left_out[:number]
-        _draw_rest(split.catalogue, left_out, where[row], candidates[row], log_weights[row])
+        _draw_rest(split.catalogue, left_out, where[row, PARTNERS:], candidates[row], log_weights[row])
+        if len(split.catalogue) - number > where.shape[1] - PARTNERS:  # else all are there
+            _without_partners(split, u, known, candidates[row], log_weights[row])
+            _draw_partners(
+                split, u, latest.partners[u], scratch, where[row], candidates[row], log_weights[row]
+            )
         scratch.is_left_out[left_out] = False
     return known
 
@@ -177,6 +208,42 @@ def _leave_out(places: Array, scratch: _Scratch, number: int) -> int:
 
 
 @compiled
+def _pair(split: _Split, u: int, place: int) -> int:
+    """Where a pair is among all, or -1."""
+    low, high = split.pair_from[u], split.pair_from[u + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if split.pair_place[middle] < place:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < split.pair_from[u + 1] and split.pair_place[low] == place else NONE
+
+
+@compiled
+def _without_partners(split: _Split, u: int, known: int, candidates: Array, log_weights: Array) -> None:
+    """Of what was drawn of the rest, partners do not count: they are drawn apart."""
+    for k in range(REST, len(candidates)):
+        pair = _pair(split, u, split.place[candidates[k]])
+        if pair != NONE and split.pair_first[pair] < known:
+            log_weights[k] = -np.inf
+
+
+@compiled
+def _draw_partners(
+    split: _Split, u: int, number: int, scratch: _Scratch, where: Array, candidates: Array, log_weights: Array
+) -> None:
+    """One of each part of all to whom the source has been, but for who is true or hard."""
+    parts = min(PARTNERS, number)
+    for part in range(parts):
+        r = min(int((part + where[part]) * number / parts), number - 1)
+        place = split.by_first[split.pair_from[u] + r]
+        if not scratch.is_left_out[place]:
+            candidates[1 + HARD + part] = split.catalogue[place]
+            log_weights[1 + HARD + part] = math.log(number / parts)
+
+
+@compiled
 def _draw_rest(
     catalogue: Array, left_out: Array, where: Array, candidates: Array, log_weights: Array
 ) -> None:
@@ -190,5 +257,5 @@ def _draw_rest(
         r = min(int((part + where[part]) * rest / parts), rest - 1)
         while skipped < len(left_out) and left_out[skipped] - skipped <= r:
             skipped += 1
-        candidates[1 + HARD + part] = catalogue[r + skipped]
-        log_weights[1 + HARD + part] = math.log(rest / parts)
+        candidates[REST + part] = catalogue[r + skipped]
+        log_weights[REST + part] = math.log(rest / parts)
