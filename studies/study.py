@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,9 @@ from typing import Generic, TypeVar
 import msgspec
 import torch
 
+from keat.errors import InputError
 from keat.experiments import statistics
+from keat.experiments.code_fingerprint import OF_MODELS, OF_TASKS, PIECES, ROOTS, closure, digest
 from keat.experiments.ledger import LedgerOf
 from keat.experiments.line import Settings
 from keat.experiments.provenance import provenance
@@ -32,6 +35,7 @@ class Cell(msgspec.Struct, frozen=True, kw_only=True):
 class Found(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What came of a cell, and where it was measured. Older lines do not say all of it."""
 
+    code: str | None = None  # a digest of all sources of keat and of the study that decide numbers
     commit: str | None = None
     torch: str | None = None
     machine: str | None = None
@@ -73,11 +77,29 @@ class StudyLedger(LedgerOf[Result[AnyCell, AnyFound]]):
         """Ask the cells that have no line yet, one after the other on one thread."""
         torch.set_num_threads(1)
         asked = {_key(cell): cell for cell in cells}
-        done = self.keys()
-        for cell in [cell for key, cell in asked.items() if key not in done]:
-            line = Result(cell, msgspec.structs.replace(ask(cell), **provenance()))
+        lines, code = self.lines(), study_code(ask)
+        done, others = {line.key for line in lines}, {line.found.code for line in lines} - {None, code}
+        missing = [cell for key, cell in asked.items() if key not in done]
+        if missing and others:
+            raise InputError(
+                f"{self.path} has answers of another code than today's {code}, and {len(missing)} are "
+                "missing, which could not be compared with them; name another ledger."
+            )
+        for cell in missing:
+            line = Result(cell, msgspec.structs.replace(ask(cell), code=code, **provenance()))
             self.append(line)
             print(json.dumps(line.to_json(), ensure_ascii=False), flush=True)
+
+
+def study_code(ask: Callable[..., object]) -> str:
+    """Of the file that asks and of everything in keat that could decide what it finds. Which models it asks
+    is in its cells, so all of them count: a study is short enough to be asked again."""
+    asker = getattr(ask, "func", ask)  # of a partial function
+    file = inspect.getfile(asker if inspect.isfunction(asker) else type(asker))
+    roots = ["keat.models.architectures", "keat.models.heuristics", *ROOTS["node"]]
+    decides = [*closure(roots, OF_MODELS | OF_TASKS), *PIECES]
+    summed = hashlib.blake2b(digest(decides).encode() + Path(file).read_bytes(), digest_size=6)
+    return summed.hexdigest()
 
 
 def _key(cell: Cell) -> str:

@@ -40,7 +40,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "patching": MATHS | {"errors"},
     "integrations": DATA | {"state", "models", "tasks"} | MATHS,
     "experiments": DATA
-    | {"ops", "state", "models", "tasks", "training", "analysis", "report", "explain", "runs"}
+    | {"lazy", "ops", "state", "models", "tasks", "training", "analysis", "report", "explain", "runs"}
     | MATHS,
 }
 UPWARDS = {"explain/explained.py": {"report"}}  # in a notebook, an explanation shows itself as its page

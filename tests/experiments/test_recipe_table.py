@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy import stats
 
 from keat.errors import InputError, UnknownNameError
@@ -16,7 +17,7 @@ from keat.experiments.job import GRAPH_LABEL, Job, fit_of
 from keat.experiments.line import Line, Score
 from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe, load_recipe, recipe_names
 from keat.experiments.recipe_table import table_of
-from keat.experiments.statistics import paired_difference, spread
+from keat.experiments.statistics import Value, holm, paired_difference, spread, without_blocks
 from keat.models.gearsage import GEARSAGE_CONFIGS
 from keat.models.registry import LINK_MODELS, NODE_MODELS
 from keat.report.sections.comparison import shown, side_by_side
@@ -109,8 +110,8 @@ def test_what_a_result_took_stands_beside_it() -> None:
         "KEAT": ["+0.2000", "1.23", "12,345", "4.0", "151"],
     }
     assert list(shown(table).columns)[4:9] == [
-        "over the best heuristic",
-        "ms a question",
+        "over the best heuristic, refresh 200",
+        "ms a question, refresh 200",
         "parameters",
         "epochs trained",
         "seconds of training",
@@ -153,7 +154,7 @@ def test_every_refresh_has_a_column_that_says_so() -> None:
     assert list(table.columns) == [
         "model",
         "seeds",
-        "val mrr",
+        "val mrr, refresh 200",
         "test mrr, refresh 200",
         "test mrr, refresh 1",
         "test hits@1, refresh 200",
@@ -164,8 +165,7 @@ def test_every_refresh_has_a_column_that_says_so() -> None:
     assert {len(row) for row in table.rows} == {len(table.columns)}
     (together,) = side_by_side([table_of(plan, data, results) for data in ("d", "e")])
     assert together.title == "X: test mrr, refresh 200, all datasets"
-    one = replace(plan, refresh=(1,))
-    assert "test mrr" in shown(table_of(one, "d", [])).columns
+    assert "test mrr" in shown(table_of(plan, "d", [])).columns  # of which nothing is known
 
 
 def test_datasets_stand_side_by_side() -> None:
@@ -228,3 +228,95 @@ def test_parameter_counts_are_the_papers(tmp_path: Path) -> None:
     rows = COMPUTED["table-params"].make({}, tmp_path / "x.png", tmp_path / "ledger.jsonl").rows
     assert [row["total"] for row in rows] == [row["paper's total"] for row in rows]
     assert len(rows) == 5
+
+
+def test_averages_are_over_the_seeds_that_compared_rows_share() -> None:
+    jobs = recipe().jobs({"d": "file"})
+    found = [(job, line_of(job.model, job.seed)) for job in jobs if (job.model, job.seed) != ("keat-tgn", 3)]
+    table = table_of(recipe(), "d", found)
+    _, tgn, keat = table["rows"]
+    assert (tgn["seeds"], keat["seeds"]) == (2, 2)
+    assert tgn["test"].startswith("0.5150")  # of seeds 1 and 2
+    assert "Seeds that not every compared row has are left out (TGN: 3)." in table["notes"]
+    alone = [(job, line) for job, line in found if job.model != "keat-tgn"]
+    assert table_of(recipe(), "d", alone)["rows"][1]["seeds"] == 3  # nobody beside it
+    assert "Not run: KEAT." in table_of(recipe(), "d", alone)["notes"]
+
+
+def test_a_cell_says_how_fresh_it_is_where_it_is_not_as_its_column() -> None:
+    plan = replace(recipe(), arms=(*recipe().arms, Arm("DyGFormer", "dygformer")))
+
+    def line(model: str) -> Line:
+        fresh = "1" if model == "dygformer" else "200"
+        score = {fresh: Score({"mrr": 0.5})}
+        return Line(key="x", val={"mrr": 0.4}, val_refresh=int(fresh), test=score)
+
+    found = [(job, line(job.model)) for job in plan.jobs({"d": "file"}, seeds=1)]
+    table = shown(table_of(plan, "d", found))
+    assert table.columns[2:4] == ["val mrr, refresh 200", "test mrr, refresh 200"]
+    assert table.rows[1][2:4] == ["0.4000", "0.5000"]
+    assert table.rows[-1][2:4] == ["0.4000 (refresh 1)", "0.5000 (refresh 1)"]
+
+
+def test_older_lines_of_a_trained_model_were_validated_as_it_was_trained() -> None:
+    plan = replace(recipe(), refresh=(1,))
+    found = [
+        (job, Line(key="x", val={"mrr": 0.4}, test={"1": Score({"mrr": 0.5})}))
+        for job in plan.jobs({"d": "file"}, seeds=1)
+    ]
+    edgebank, tgn, _ = table_of(plan, "d", found)["rows"]
+    assert (edgebank["val_refresh"], tgn["val_refresh"], tgn["test_refresh"]) == ("1", "200", "1")
+
+
+def test_the_sampling_error_of_test_events_is_in_the_interval() -> None:
+    """Where seeds do not differ, it is the standard error of a mean of differences."""
+    rng = torch.Generator().manual_seed(0)
+    ours, theirs = (1 / (1 + 9 * torch.rand(4_000, generator=rng)) for _ in range(2))
+
+    def mean(outcomes: torch.Tensor) -> dict[str, float]:
+        return {"mrr": outcomes.double().mean().item()}
+
+    values = []
+    for outcomes in (ours, theirs):
+        blocks = without_blocks(mean, outcomes)
+        assert blocks is not None
+        values.append(Value(mean(outcomes)["mrr"], blocks["mrr"]))
+    found = paired_difference({1: values[0], 2: values[0]}, {1: values[1], 2: values[1]})
+    assert found is not None
+    assert found.has_sampling_error
+    expected = (ours - theirs).double().std().item() / math.sqrt(len(ours))
+    width = (found.high - found.low) / 2 / stats.t.ppf(0.975, 19)
+    assert width == pytest.approx(expected, rel=0.35)  # twenty blocks are a rough estimate of it
+    plain = paired_difference({1: 0.5, 2: 0.5}, {1: 0.4, 2: 0.4})
+    assert plain is not None
+    assert not plain.has_sampling_error
+    assert without_blocks(mean, ours[:30]) is None
+
+
+def test_several_comparisons_are_corrected() -> None:
+    p = [0.01, 0.04, 0.03, math.nan]
+    corrected = holm(p)
+    assert corrected[:3] == pytest.approx([0.03, 0.06, 0.06])
+    assert math.isnan(corrected[3])
+    assert holm([]) == []
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+
+
+def test_a_difference_is_bold_only_if_it_stands_out_among_all() -> None:
+    """Alone, this one would be; among ten it is not."""
+    others = tuple(Arm(f"KEAT {i}", "keat-tgn", {"width": 1.0 + i}, against="TGN") for i in range(10))
+    plan = Recipe("x", "X", "about", "mrr", ("d",), (Arm("TGN", "tgn"), *others), seeds=3)
+    noise = {1: 0.0, 2: 0.004, 3: -0.004}
+
+    def line(job: Job) -> Line:
+        gain = {"TGN": 0.0, "KEAT 0": 0.011 + noise[job.seed]}.get(job.arm, 10 * noise[job.seed])
+        return line_with(0.5, 0.5 + gain)
+
+    found = [(job, line(job)) for job in plan.jobs({"d": "file"})]
+    first = table_of(plan, "d", found)["rows"][1]
+    assert "[+0.001" in str(first["difference"])
+    assert not first["clear"]
+    two = replace(plan, arms=plan.arms[:2])
+    assert table_of(two, "d", [(job, at) for job, at in found if job.arm in ("TGN", "KEAT 0")])["rows"][1][
+        "clear"
+    ]

@@ -14,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from keat.datasets.payments import simulate_payments
+from keat.errors import InputError
+from keat.experiments.code_fingerprint import Code
 from keat.experiments.job import Job, spec_of
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Settings
@@ -226,3 +228,26 @@ def _is_alive(process: str) -> bool:
     except OSError:
         return False
     return state != "Z"  # dead, and nobody has asked yet
+
+
+def test_runs_of_another_code_are_run_again_when_that_is_said(job: Job, file: Path, tmp_path: Path) -> None:
+    ledger, said = Ledger(tmp_path / "ledger.jsonl"), list[str]()
+    (first,) = run_jobs([job], ledger, tmp_path / "runs", listener=nobody)
+    assert first.code == job.code()
+    assert first.val_refresh == 200
+    assert first.features == ()
+    blocks = first.test["200"].without_block
+    assert blocks is not None
+    assert len(blocks["mrr"]) == 20
+    ledger.path.unlink()
+    ledger.append(replace(first, code=Code("other", "other")))
+    (kept,) = run_jobs([job], ledger, tmp_path / "runs", listener=said.append)
+    assert kept.code == Code("other", "other")
+    assert "not known to be of today's code" in said[-1]
+    with pytest.raises(InputError, match=r"1 runs in .* are of another code than today's"):
+        run_jobs([job, a_job(file, seed=2)], ledger, tmp_path / "runs", listener=nobody)
+    (again,) = run_jobs([job], ledger, tmp_path / "runs", listener=nobody, again=True)
+    assert again.code == first.code
+    assert again.test == first.test
+    assert len(ledger.lines()) == 2
+    assert run_jobs([job], ledger, tmp_path / "runs", listener=nobody) == [again]  # the later one

@@ -48,10 +48,20 @@ def test_an_interrupted_study_goes_on_where_it_stopped(tmp_path: Path) -> None:
     assert {line.cell.seed: line.found.auc for line in ledger.lines()} == {1: 0.1, 2: 0.2, 3: 0.3}
 
 
+def test_answers_of_another_code_are_not_completed(tmp_path: Path) -> None:
+    ledger = ledger_at(tmp_path / "guesses.jsonl")
+    ledger.append(Result(GUESSES[0], Score(auc=0.1, code="another")))
+    ledger.complete(GUESSES[:1], lambda _: Score(auc=0.5))  # nothing is missing
+    with pytest.raises(InputError, match="answers of another code"):
+        ledger.complete(GUESSES, lambda _: Score(auc=0.5))
+    assert len(ledger.lines()) == 1
+
+
 def test_a_line_says_where_it_was_measured(tmp_path: Path) -> None:
     ledger = ledger_at(tmp_path / "guesses.jsonl")
     ledger.complete(GUESSES[:1], lambda _: Score(auc=0.5))
     (line,) = ledger.lines()
+    assert line.found.code
     assert line.found.torch
     assert line.found.machine
     assert line.found.machine.endswith(", 1 thread")

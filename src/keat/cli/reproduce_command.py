@@ -37,6 +37,9 @@ class HowRun:
     jobs: Annotated[int, typer.Option(callback=at_least(1), help="Runs at a time, one thread each.")] = 1
     ledger: Annotated[Path, typer.Option(help="Results so far, one JSON line each.")] = USUAL_LEDGER
     scratch: Annotated[Path, typer.Option(help="Where runs are kept while they train.")] = SCRATCH
+    again: Annotated[
+        bool, typer.Option("--again", help="Run again what is not known to be of today's code.")
+    ] = False
     engine: Annotated[str, typer.Option(help="local, or ray for a cluster (keat\\[ray]).")] = "local"
 
 
@@ -112,6 +115,7 @@ def _show_recipe(
         parallel=how.jobs,
         engine=how.engine,  # type: ignore[arg-type]
         listener=_print_news,
+        again=how.again,
     )
     drawn = FIGURES[recipe.name](found, path) if recipe.name in FIGURES else Made()
     page = recipe_report(found, drawn, path.with_suffix(".html"))
@@ -134,6 +138,8 @@ def _show(
     for table in tables:
         if markdown:
             print(f"{table.markdown()}\n")
+            if table.caption:
+                print(f"{table.caption}\n")
         else:
             print_table(table.title, table.columns, table.rows, table.caption)
     console = err if markdown else out  # Markdown may go into a file

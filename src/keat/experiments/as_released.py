@@ -85,7 +85,8 @@ def run_released(job: Job, key: str, scratch: str) -> Line:
         tasks = [task_of(job, data, "val"), task_of(job, data, "test")]
         links = [task for task in tasks if isinstance(task, LinkTask)]
         val, test = evaluate_as_released(folder, data, links)
-        return Found(len(data.stream), val, {str(refresh_of(job, data)): Score(test)})
+        fresh = refresh_of(job, data)
+        return Found(len(data.stream), val, {str(fresh): Score(test)}, val_refresh=fresh)
 
     return measure(job, key, find)
 

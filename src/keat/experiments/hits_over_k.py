@@ -77,7 +77,8 @@ def run_hits(job: Job, key: str, scratch: str) -> Line:
             folder = trained_run(job, data, Path(scratch))
             val = best_epoch(folder).val
             tested = ranking_metrics(evaluate_run(folder, data, test, "test", refresh=refresh).outcomes, KS)
-        return Found(len(data.stream), val, {str(refresh): Score(tested)})
+        fresh = refresh if job.is_heuristic else refresh_of(job, data)
+        return Found(len(data.stream), val, {str(refresh): Score(tested)}, val_refresh=fresh)
 
     return measure(job, key, find)
 

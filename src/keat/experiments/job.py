@@ -8,10 +8,18 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import keat
+from keat.experiments.code_fingerprint import Code, code_of
 from keat.experiments.line import Settings
 from keat.experiments.sources import how_read
 from keat.models.architectures import ARCHITECTURES
-from keat.models.registry import TRAINED
+from keat.models.registry import (
+    GRAPH_BASELINES,
+    LABEL_MODELS,
+    LINK_MODELS,
+    NODE_MODELS,
+    TRAINED,
+    has_pair_term,
+)
 from keat.runs.presets import WHOLE_GRAPH
 from keat.runs.run_model import Data, facts_of
 from keat.runs.spec import RunSpec, SourceSpec, configuration
@@ -59,6 +67,25 @@ class Job:
     @property
     def is_of_graph(self) -> bool:
         return self.spec.task.kind == GRAPH_LABEL
+
+    @property
+    def model_files(self) -> tuple[str, ...]:
+        """The modules its model is at home in: runs of one class of models have the same."""
+        if self.model in TRAINED:
+            entry = TRAINED[self.model]
+            return (entry.kind.__module__, type(entry.config).__module__)
+        for known in (LINK_MODELS, NODE_MODELS, LABEL_MODELS):
+            if self.model in known:
+                home = known[self.model].build.__module__
+                return ("keat.models.forecasts" if home.endswith(".registry") else home,)
+        return (GRAPH_BASELINES[self.model].__module__,)
+
+    def code(self) -> Code:
+        """That of the sources this process runs from."""
+        spec, more = self.spec, tuple[str, ...]()
+        if isinstance(spec, RunSpec) and has_pair_term(spec.config):
+            more = ("keat.models.with_pair_term", "keat.models.rank")
+        return code_of((*self.model_files, *more), str(spec.task.kind))
 
     def open(self) -> Data:
         """The data, with their labels."""

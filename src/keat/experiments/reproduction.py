@@ -50,6 +50,7 @@ def reproduce(
     parallel: int = 1,
     engine: Engine = "local",
     listener: Listener = print,
+    again: bool = False,
 ) -> Reproduction:
     """Run what the ledger lacks of a recipe, on the datasets at hand."""
     jobs = recipe.jobs(sources, seeds)
@@ -57,6 +58,12 @@ def reproduce(
         wanted = " ".join(f"--data {dataset}=FILE" for dataset in recipe.datasets)
         raise InputError(f"{recipe.name} needs data: give one or more of {wanted}.")
     run = partial(
-        run_jobs, ledger=ledger, scratch=scratch, parallel=parallel, engine=engine, listener=listener
+        run_jobs,
+        ledger=ledger,
+        scratch=scratch,
+        parallel=parallel,
+        engine=engine,
+        listener=listener,
+        again=again,
     )
     return Reproduction(recipe, list(zip(jobs, run(jobs), strict=True)), scratch, run)

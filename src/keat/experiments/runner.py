@@ -15,10 +15,11 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Literal, get_args
 
-from keat.errors import KeatError, unknown_name
+from keat.errors import InputError, KeatError, unknown_name
 from keat.experiments.job import Job
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Line
+from keat.experiments.same_code import is_of_todays_code
 from keat.experiments.work import run_job
 from keat.runs.spec import SourceSpec
 
@@ -38,16 +39,30 @@ def run_jobs(
     listener: Listener = print,
     work: Work = run_job,
     suffix: str = "",
+    again: bool = False,
 ) -> list[Line]:
-    """Run the jobs the ledger lacks and return the lines of all, in the order of the jobs. Other ``work``
-    than training and scoring has its lines under other names, with a ``suffix``."""
+    """Run the jobs the ledger lacks and return the lines of all, in the order of the jobs; of two lines of a
+    job, the later one. Other ``work`` than training and scoring has its lines under other names, with a
+    ``suffix``. What another code has run is not run ``again`` unless that is said; but then nothing is run
+    that could not stand in one table with it."""
     if engine not in ENGINES:
         raise unknown_name("engine", engine, ENGINES)
     keys = [key + suffix for key in keys_of(jobs)]
-    done = ledger.keys()
-    missing = {key: job for key, job in zip(keys, jobs, strict=True) if key not in done}
-    total = len(set(keys))
-    listener(f"{total - len(missing)} of {total} runs are in {ledger.path}; {len(missing)} to go")
+    done = {line.key: line for line in ledger.lines()}
+    planned = dict(zip(keys, jobs, strict=True))
+    stale = [key for key, job in planned.items() if key in done and not is_of_todays_code(job, done[key])]
+    missing = {key: job for key, job in planned.items() if key not in done or (again and key in stale)}
+    there = f"{len(planned) - len(missing)} of {len(planned)} runs are in {ledger.path}"
+    listener(f"{there}; {len(missing)} to go")
+    if stale and not again:
+        of_others = sum(done[key].code is not None for key in stale)
+        if missing and of_others:
+            raise InputError(
+                f"{of_others} runs in {ledger.path} are of another code than today's, with which the "
+                f"{len(missing)} that are missing could not be compared; run them again, too (--again), or "
+                "show that the numbers are the same (same_numbers.toml)."
+            )
+        listener(f"{len(stale)} of them are not known to be of today's code; --again runs them again")
     for line in _run(missing, scratch, parallel, engine, work):
         ledger.append(line)
         listener(_summary(line))

@@ -11,11 +11,14 @@ import torch
 
 import keat
 from keat.datasets.dgraphfin import DGraphFin
+from keat.datasets.loading import Dataset
 from keat.errors import unknown_name
 from keat.experiments.job import Job, changes, fit_of, told_over
 from keat.experiments.line import Line, Metrics, Score
 from keat.experiments.provenance import provenance
+from keat.experiments.same_code import known_as
 from keat.experiments.sources import written
+from keat.experiments.statistics import without_blocks
 from keat.models.contract import LinkModel, NodeModel
 from keat.runs.epochs import best_epoch, read_history
 from keat.runs.run_evaluation import SomeTask, evaluate_run, heuristic, heuristics_for, usual_refresh_of
@@ -23,6 +26,7 @@ from keat.runs.run_file import is_run, read_run_file
 from keat.runs.run_model import Data, open_model, train_run
 from keat.runs.spec import RunSpec, SourceSpec
 from keat.tasks.graph_label import GraphLabel
+from keat.tasks.link import LinkTask
 from keat.tasks.script import TGB_BATCH
 from keat.tasks.task_spec import Split
 from keat.training.evaluate import Evaluation, evaluate
@@ -37,6 +41,8 @@ class Found:
     val: Metrics
     test: dict[str, Score]  # by refresh
     best: EpochReport | None = None  # epoch of training, if the line is to tell of it
+    val_refresh: int | None = None  # how fresh the state was in validation, of a stream
+    features: tuple[str, ...] = ()  # columns that the model read
     parameters: int | None = None
     history: Sequence[EpochReport] = ()
     milliseconds: dict[str, float] | None = None
@@ -76,11 +82,13 @@ def line_of(job: Job, key: str, found: Found, seconds: float) -> Line:
         task=str(spec.task.kind),
         refresh=job.refresh,
         sample=spec.task.sample,
+        features=found.features,
         events=found.events,
         config_full=None if trained is None or best is None else asdict(trained.config),
         epoch=None if best is None else best.epoch,
         loss=None if best is None else best.loss,
         val=found.val,
+        val_refresh=found.val_refresh,
         test=found.test,
         seconds=round(seconds, 1),
         parameters=found.parameters,
@@ -88,13 +96,15 @@ def line_of(job: Job, key: str, found: Found, seconds: float) -> Line:
         train_seconds=round(sum(each.cost for each in found.history), 2) if found.history else None,
         milliseconds=found.milliseconds,
         keat=keat.__version__,
+        code=job.code(),
         **provenance(),
     )
 
 
 def run_folder(job: Job, scratch: Path, data: Data) -> Path:
-    """Where a job's training is kept, if it has begun."""
-    return scratch / job.training_key(job.fingerprint(data))
+    """Where a job's training is kept, if it has begun: what one code has begun another does not finish."""
+    code, key = job.code(), job.training_key(job.fingerprint(data))
+    return scratch / f"{key}-{known_as(code.protocol)}-{known_as(code.model)}"
 
 
 def trained_run(job: Job, data: Data, scratch: Path) -> Path:
@@ -140,9 +150,17 @@ def _trained(job: Job, data: Data, scratch: Path) -> Found:
         for name, refresh in _refreshes(job, data).items()
     }
     model = open_model(folder, read_run_file(folder))
-    parameters = sum(each.numel() for each in model.parameters() if each.requires_grad)
-    history, took = read_history(folder), _milliseconds(tested)
-    return Found(len(data.stream), best.val, _scores_of(tested), best, parameters, history, took)
+    return Found(
+        len(data.stream),
+        best.val,
+        {name: score_of(task, found) for name, found in tested.items()},
+        best,
+        val_refresh=None if job.is_of_graph else refresh_of(job, data),
+        features=features_of(data),
+        parameters=sum(each.numel() for each in model.parameters() if each.requires_grad),
+        history=read_history(folder),
+        milliseconds=_milliseconds(tested),
+    )
 
 
 def _scored(job: Job, data: Data) -> Found:
@@ -155,7 +173,14 @@ def _scored(job: Job, data: Data) -> Found:
         name: evaluate(untrained_model(job, data, test), test, refresh=refresh)
         for name, refresh in refreshes.items()
     }
-    return Found(len(data.stream), validated, _scores_of(tested), milliseconds=_milliseconds(tested))
+    return Found(
+        len(data.stream),
+        validated,
+        {name: score_of(test, found) for name, found in tested.items()},
+        val_refresh=None if job.is_of_graph else first,
+        features=features_of(data),
+        milliseconds=_milliseconds(tested),
+    )
 
 
 def _refreshes(job: Job, data: Data) -> dict[str, int]:
@@ -165,10 +190,21 @@ def _refreshes(job: Job, data: Data) -> dict[str, int]:
     return {str(refresh): refresh for refresh in job.refresh or (refresh_of(job, data),)}
 
 
-def _scores_of(tested: Mapping[str, Evaluation]) -> dict[str, Score]:
-    return {name: Score(found.metrics, found.standard_errors) for name, found in tested.items()}
+def score_of(task: SomeTask, found: Evaluation) -> Score:
+    """Metrics with what the sampling error of a difference needs, where outcomes are all that they are of."""
+    blocks = without_blocks(task.metrics, found.outcomes) if isinstance(task, LinkTask) else None
+    return Score(found.metrics, found.standard_errors, blocks)
 
 
 def _milliseconds(tested: Mapping[str, Evaluation]) -> dict[str, float]:
     """Of processor time for each question, by refresh."""
     return {name: round(1000 * found.answering / found.events, 4) for name, found in tested.items()}
+
+
+def features_of(data: Data) -> tuple[str, ...]:
+    """Columns of the events that a model reads, by their names as far as they have any."""
+    reading = data.reading if isinstance(data, Dataset) else None
+    if reading is not None:
+        return reading.features
+    number = data.stream.feature_dim
+    return (f"all {number} of the dataset",) if number else ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from keat.report.html.bar_chart import Dots, dot_chart, dot_key
 from keat.report.html.line_chart import figures
@@ -29,7 +29,9 @@ class Row(TypedDict):
     heuristic: bool
     seeds: int
     val: str
+    val_refresh: str  # how fresh the state was
     test: str
+    test_refresh: str
     values: dict[int, float]
     by_refresh: dict[str, str]
     also: dict[str, str]
@@ -57,11 +59,31 @@ class RecipeTable(TypedDict):
     refreshes: list[str]
     rows: list[Row]
     others: list[Other]
+    notes: list[str]  # of the code, the intervals, and what is not there
 
 
 def headline(table: RecipeTable) -> str:
     """The number of the test split that is compared. Of several refreshes it is the first."""
-    return _of_refresh(f"test {table['metric']}", table)
+    return f"test {table['metric']}{_fresh(table, 'test_refresh')}"
+
+
+def _fresh(table: RecipeTable, which: Literal["val_refresh", "test_refresh"]) -> str:
+    """How fresh the state was, as a heading says it: as in most rows. Those that differ say so themselves.
+    A whole graph has no state."""
+    usual = _usual(table, which)
+    return f", refresh {usual}" if usual.isdigit() else ""
+
+
+def _usual(table: RecipeTable, which: Literal["val_refresh", "test_refresh"]) -> str:
+    found = [row[which] for row in table["rows"]]
+    return max(found, key=found.count) if found else ""
+
+
+def _number(row: Row, which: Literal["val", "test"], table: RecipeTable) -> str:
+    """A cell, with its freshness where it is not that of the heading."""
+    own = row["val_refresh"] if which == "val" else row["test_refresh"]
+    usual = _usual(table, "val_refresh" if which == "val" else "test_refresh")
+    return row[which] if own == usual else f"{row[which]} (refresh {own})"
 
 
 def shown(table: RecipeTable) -> Table:
@@ -72,11 +94,11 @@ def shown(table: RecipeTable) -> Table:
     rows, others = table["rows"], table["others"]
     theirs = [*(row["beside"] for row in rows), *(other["beside"] for other in others)]
     beside = list(dict.fromkeys(column for numbers in theirs for column in numbers))
-    columns = ["model", "seeds", f"val {metric}", headline(table)]
+    columns = ["model", "seeds", f"val {metric}{_fresh(table, 'val_refresh')}", headline(table)]
     columns += [f"test {metric}, refresh {refresh}" for refresh in others_too]
     columns += [_heading(name, table) for name in also]
     paired = any(row["difference"] for row in rows)
-    columns += [_of_refresh("difference in test, paired", table)] if paired else []
+    columns += [f"difference in test, paired{_fresh(table, 'test_refresh')}"] if paired else []
     samples = {row["sample"] for row in rows}
     of_all = samples.pop() if len(samples) == 1 else None  # said once
     body: list[list[str]] = []
@@ -84,7 +106,7 @@ def shown(table: RecipeTable) -> Table:
         difference = row["difference"] or ""
         own = row["sample"] if row["sample"] != of_all else None
         label = row["label"] + (f" ({own:,} positives)" if own else "")
-        cells = [label, str(row["seeds"]), row["val"], row["test"]]
+        cells = [label, str(row["seeds"]), _number(row, "val", table), _number(row, "test", table)]
         cells += [row["by_refresh"].get(refresh, "") for refresh in others_too]
         cells += row["also"].values()
         cells += [Strong(difference) if row["clear"] else difference] if paired else []
@@ -93,14 +115,17 @@ def shown(table: RecipeTable) -> Table:
         nothing = [""] * (len(columns) - 1)
         body.append([other["label"], *nothing, *(other["beside"].get(column, "") for column in beside)])
     title = f"{table['title']}: {table['data']}" + (f", {of_all:,} positives" if of_all else "")
-    return Table(title, [*columns, *beside], body, table["about"])
+    return Table(title, [*columns, *beside], body, " ".join([table["about"], *table["notes"]]))
 
 
 def side_by_side(tables: Sequence[RecipeTable]) -> list[Table]:
     """Models by datasets, test split, where there is more than one dataset: the tables at a glance."""
     if len(tables) < 2:
         return []
-    found = {table["data"]: {row["label"]: row["test"] for row in table["rows"]} for table in tables}
+    found = {
+        table["data"]: {row["label"]: _number(row, "test", table) for row in table["rows"]}
+        for table in tables
+    }
     labels = dict.fromkeys(label for rows in found.values() for label in rows)
     body = [[label, *(rows.get(label, "") for rows in found.values())] for label in labels]
     title = f"{tables[0]['title']}: {headline(tables[0])}, all datasets"
@@ -110,12 +135,7 @@ def side_by_side(tables: Sequence[RecipeTable]) -> list[Table]:
 def _heading(name: str, table: RecipeTable) -> str:
     if name in OF_TRAINING:
         return OF_TRAINING[name]
-    return _of_refresh(OF_TEST.get(name, f"test {name}"), table)
-
-
-def _of_refresh(heading: str, table: RecipeTable) -> str:
-    first, *others = table["refreshes"] or [""]
-    return f"{heading}, refresh {first}" if others else heading
+    return f"{OF_TEST.get(name, f'test {name}')}{_fresh(table, 'test_refresh')}"
 
 
 def table_section(table: RecipeTable) -> Section:
@@ -129,7 +149,7 @@ def table_section(table: RecipeTable) -> Section:
     chart = dot_chart(number, rows, what) if rows else ""
     caption = (
         "Mean ± standard deviation over seeds. Differences are paired by seed, with a 95 % interval "
-        "(Student's t); bold where it excludes zero."
+        "(Student's t). " + " ".join(table["notes"])
     )
     return Section(seen.title, body=dot_key() + figures([chart]), tables=[replace(seen, caption=caption)])
 
