@@ -35,6 +35,7 @@ bench: $(READY)  ## The quick version of every benchmark
 	@$(BIN)/python -m benchmarks.tgn --quick
 	@$(BIN)/python -m benchmarks.rank --quick
 	@$(BIN)/python -m benchmarks.dygformer --quick
+	@$(BIN)/python -m benchmarks.shortcuts --quick
 
 docs: $(READY)  ## The documentation as a site, in build/site; a broken link is an error
 	@test -x $(BIN)/mkdocs || $(BIN)/python -m pip install -qq --disable-pip-version-check --editable '.[docs]'

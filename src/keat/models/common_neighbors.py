@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from keat.ops import relu_dot
 from keat.state import AROUND_BOTH, BOTH
 
 PARTS = {1: 2, 0: 4, 2: 8}  # of what the decoder sees of a pair, by mode
@@ -36,6 +37,27 @@ class CommonNeighborPredictor(nn.Module):
             hidden.index_add_(0, pair, functional.linear(part, weight).to(hidden.dtype))
         logits: Tensor = self.lin_final(torch.relu_(hidden))
         return logits.view(dst.shape)
+
+    def alone(self, src: Tensor, dst: Tensor) -> Tensor:
+        """Logits (n, C) of sources (n, d) with candidates (d, C) that all share, of pairs with nothing in
+        common. z_u goes into the matrix, so that hidden units are one product a source. Inference only."""
+        first, bias = self.lin_hidden.weight[:, : self.dim], self.lin_hidden.bias[None]
+        weight = self.lin_final.weight[0]
+        logits = [relu_dot(bias, ((first * z) @ dst)[None], weight) for z in src]
+        return torch.cat([src.new_empty(0, dst.shape[1]), *logits]).add_(self.lin_final.bias)
+
+    def renew(self, logits: Tensor, z: Tensor, src: Tensor, columns: Tensor, sums: Sums) -> None:
+        """Write the logits (B, C) of those pairs that have something in common: of rows ``src`` (B,) of ``z``
+        with candidates ``columns`` (d, C)."""
+        first, *others = torch.split(self.lin_hidden.weight, self.dim, dim=1)
+        pairs, place = torch.unique(torch.cat([pair for pair, _ in sums]), return_inverse=True)
+        row, column = pairs // max(logits.shape[1], 1), pairs % max(logits.shape[1], 1)
+        product = z.index_select(0, src[row]) * columns.index_select(1, column).T  # (p, d)
+        hidden = functional.linear(product, first, self.lin_hidden.bias)  # (p, h)
+        where = torch.split(place, [len(pair) for pair, _ in sums])
+        for weight, rows, (_, part) in zip(others, where, sums, strict=True):
+            hidden.index_add_(0, rows, functional.linear(part, weight))
+        logits.view(-1)[pairs] = self.lin_final(torch.relu_(hidden))[:, 0]
 
 
 def add_up(kinds: range, z: Tensor, kind: Tensor, pair: Tensor, node: Tensor, weight: Tensor) -> Sums:

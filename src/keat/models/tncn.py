@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ from keat.state import AROUND_BOTH, Common, Kept, as_tensor
 
 MODES = (0, 1, 2)
 PAIRS_AT_ONCE = 1 << 12  # decoded together in evaluation: 4 MiB of hidden numbers, which caches hold
+JOINED_AT_ONCE = {0: 1 << 17, 1: 1 << 17, 2: 1 << 14}  # by mode, pairs of one list that are joined together
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ class TNCN(TGN):
     query, whatever ``delta`` is.
 
     W is a block for each part of x. All but the first are zero for a pair that shares nothing, as most do:
-    they are added where a sparse join finds something.
+    they are added where a sparse join finds something. The first has no ψ, so it is made once for a source
+    that asks about one list several times.
 
     Shapes below: n embedded nodes, d numbers, B queries with C candidates each, E entries of common nodes.
     """
@@ -75,54 +78,57 @@ class TNCN(TGN):
     # -- scores --------------------------------------------------------------------------------------
 
     def _score(self, src: Tensor, t: Tensor, queries: Queries) -> Tensor:
-        rows = len(src) if self.training else max(1, PAIRS_AT_ONCE // max(queries.shape[1], 1))
-        known = None
-        if queries.shared and not self.training and not self.at_query:
-            known = self._embedded(queries.candidates)
-        starts = range(0, max(len(src), 1), max(rows, 1))
-        pieces = (slice(start, start + rows) for start in starts)
-        return torch.cat([self._score_part(t[p], queries.rows(p.start, p.stop), known) for p in pieces])
+        whole = queries.shared and not self.training and not self.at_query
+        at_once = JOINED_AT_ONCE[self.config.mode] if whole else PAIRS_AT_ONCE
+        rows = len(src) if self.training else max(1, at_once // max(queries.shape[1], 1))
+        pieces = [slice(start, start + rows) for start in range(0, max(len(src), 1), max(rows, 1))]
+        if whole:
+            return self._score_list(src, t, queries, pieces)
+        return torch.cat([self._score_part(t[p], queries.rows(p.start, p.stop)) for p in pieces])
 
-    def _embedded(self, listed: npt.NDArray[np.int32]) -> Tensor:
-        """z (C, d) of a list of candidates, kept from call to call."""
-        candidates = as_tensor(listed, self.device).long()
-        stale = self.state.stale(listed, candidates, self.reach)
-        return self.state.renewed(candidates, stale, self.embed(candidates[stale])).T
+    def _score_list(self, src: Tensor, t: Tensor, queries: Queries, pieces: list[slice]) -> Tensor:
+        """One list (C,) for all. What has nothing to do with common nodes depends on no time: it is made once
+        for a source that asks several times, from embeddings that are kept from call to call."""
+        candidates = as_tensor(queries.candidates, self.device).long()
+        stale = self.state.stale(queries.candidates, candidates, self.reach)
+        columns = self.state.renewed(candidates, stale, self.embed(candidates[stale]))  # (d, C)
+        sources, place = self.state.distinct(src)
+        logits = self.predictor.alone(self.embed(sources), columns).index_select(0, place)  # (B, C)
+        for p in pieces:
+            part = queries.rows(p.start, p.stop)
+            common = self.state.graph().common(part.src, part.candidates, far=self.config.mode == 2)
+            z, (own, shared) = self._embed_distinct([part.src, common.node], [], t[p])
+            both = torch.arange(len(z), len(z) + len(candidates), device=z.device).expand(part.shape)
+            sums = self._sums(torch.cat((z, columns.T)), own, both, shared, common, t[p])
+            self.predictor.renew(logits[p], z, own, columns, sums)
+        return logits
 
-    def _score_part(self, t: Tensor, queries: Queries, known: Tensor | None) -> Tensor:
-        """Where embeddings of all candidates are ``known`` (C, d), sources and common nodes are left."""
+    def _score_part(self, t: Tensor, queries: Queries) -> Tensor:
+        """Candidates of each query by itself."""
         common = self.state.graph().common(queries.src, queries.candidates, far=self.config.mode == 2)
         count, width = queries.shape
-        row = common.pair // max(width, 1)  # (E,) the query of each entry
-        nodes: list[npt.NDArray[np.integer]] = [queries.src, common.node]
-        asked = [np.arange(count), row]
-        if known is None:
-            nodes.append(np.broadcast_to(queries.candidates, queries.shape).ravel())
-            asked.append(np.arange(count).repeat(width))
-        z, place = self._embed_distinct(np.concatenate(nodes), np.concatenate(asked), t)
-        own, shared, *others = torch.tensor_split(
-            place, np.cumsum([len(part) for part in nodes])[:-1].tolist()
-        )
-        if known is None:
-            candidates = others[0].view(count, width)
-        else:
-            candidates = torch.arange(len(z), len(z) + width, device=z.device).expand(count, width)
-            z = torch.cat((z, known))
+        nodes = [queries.src, common.node, np.broadcast_to(queries.candidates, queries.shape).ravel()]
+        asked = [np.arange(count), common.pair // max(width, 1), np.arange(count).repeat(width)]
+        z, (own, shared, others) = self._embed_distinct(nodes, asked, t)
+        candidates = others.view(count, width)
         sums = self._sums(z, own, candidates, shared, common, t)
         logits: Tensor = self.predictor(z, own, candidates, sums)
         return logits
 
     def _embed_distinct(
-        self, nodes: npt.NDArray[np.integer], asked: Integers, t: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        """z (n, d) of the distinct nodes, and where among them each of ``nodes`` is; where the time of the
-        query matters, of the distinct (node, query)."""
-        ids = as_tensor(nodes, self.device).long()
-        if not self.at_query:
+        self, nodes: Sequence[npt.NDArray[np.integer]], asked: Sequence[Integers], t: Tensor
+    ) -> tuple[Tensor, Sequence[Tensor]]:
+        """z (n, d) of the distinct nodes, and for each list where among them its nodes are; where the time of
+        the query matters, of the distinct (node, query) by the lists of queries that are ``asked``."""
+        ids = as_tensor(np.concatenate(nodes), self.device).long()
+        if self.at_query:
+            query = as_tensor(np.concatenate(asked), self.device)
+            key, place = torch.unique(ids * len(t) + query, return_inverse=True)
+            z = self.embed(key // len(t), t[key % len(t)])
+        else:
             distinct, place = self.state.distinct(ids)
-            return self.embed(distinct), place
-        key, place = torch.unique(ids * len(t) + as_tensor(asked, self.device), return_inverse=True)
-        return self.embed(key // len(t), t[key % len(t)]), place
+            z = self.embed(distinct)
+        return z, torch.split(place, [len(part) for part in nodes])
 
     def _sums(
         self, z: Tensor, own: Tensor, candidates: Tensor, shared: Tensor, common: Common, t: Tensor

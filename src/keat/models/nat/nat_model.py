@@ -14,11 +14,12 @@ from keat.events import EventStream
 from keat.kernels import Identity, create_kernel
 from keat.models.contract import KeepsEvents, Queries
 from keat.models.nat.nat_config import NATConfig
+from keat.models.nat.one_list import OneList
 from keat.models.nat.pooling import CODES, Pooled, in_common, pool
 from keat.models.nat.refresh import SlotRefresh
 from keat.models.node_time import Nodes, distinct_moments
-from keat.ops import Integers, dropout
-from keat.state import NeighborSlots, NodeFeatures, as_tensor, check_state
+from keat.ops import Integers, dropout, relu_dot
+from keat.state import HeldSlots, NeighborSlots, NodeFeatures, as_tensor, check_state
 from keat.time_encoding import create_time_encoder
 
 PAIRS_AT_ONCE = 1 << 13  # in evaluation: their slots, side by side, have some 20 MiB
@@ -56,7 +57,8 @@ class NAT(KeepsEvents):
         self.config, self.sigma, self.clock = config, sigma, clock
         encoder = create_time_encoder(config.time_encoder, config.time_dim, config.precision)
         self.kernel = create_kernel(config.kernel, sigma, config.width)
-        self.timeless = config.parity and isinstance(self.kernel, Identity)  # asked later, it says the same
+        self.ageless = isinstance(self.kernel, Identity)  # slots do not fade
+        self.timeless = config.parity and self.ageless  # asked later, it says the same
         self.refresh = SlotRefresh(
             feature_dim, config.memory_dim, config.slot_dim, encoder, clock, config.parity
         )
@@ -101,6 +103,8 @@ class NAT(KeepsEvents):
             return self._score(queries)
         step = max(1, PAIRS_AT_ONCE // max(1, width))
         with torch.no_grad():
+            if queries.shared:
+                return self._score_list(queries)
             parts = [self._score(queries.rows(first, first + step)) for first in range(0, max(rows, 1), step)]
         return torch.cat(parts)
 
@@ -116,18 +120,47 @@ class NAT(KeepsEvents):
         left, right = row[: len(queries.src)].repeat_interleave(queries.shape[1]), row[len(queries.src) :]
         return self._join(halves, left, right).view(queries.shape)
 
+    def _score_list(self, queries: Queries) -> Tensor:
+        """One list (C,) for all: each time that is asked about costs a pass over the candidates, and each
+        source what it has in common with them."""
+        distinct, place = np.unique(queries.candidates, return_inverse=True)
+        listed = OneList(self, as_tensor(distinct, self.device).long())
+        t = np.full_like(queries.t, queries.t.max(initial=0)) if self.timeless else queries.t
+        halves = self._halves(queries.src, t)
+        u, _ = self._projected(halves)  # (B, hidden)
+        of_code = listed.known[:, -self.config.code_dim :]
+        entries = listed.common(halves.pooled)
+        last = torch.bincount(entries[0], minlength=len(t)).cumsum(0).tolist()
+        logits = u.new_empty(len(t), len(distinct))
+        columns, now = None, None
+        for row, (when, end) in enumerate(zip(t.tolist(), last, strict=True)):
+            if columns is None or when != now:
+                columns, now = listed.at(when), when
+            mine = slice(last[row - 1] if row else 0, end)
+            added = listed.corrections(columns, halves.pooled, *(part[mine] for part in entries))
+            hidden = torch.addmm(columns.hidden, of_code, added.T)
+            logits[row] = relu_dot(u[row : row + 1], hidden[None], self.output.weight[0])[0]
+        return logits.add_(self.output.bias)[:, as_tensor(place, self.device)]
+
     def _halves(self, nodes: Nodes, t: Integers) -> Halves:
         held = self.state.held(as_tensor(nodes, self.device).long())
         at = as_tensor(t, self.device)
         memory, rep = self.refresh.refreshed(held, at)
-        since = torch.where(held.mask, at[:, None] - held.happened, 0)
-        since[:, 0] = 0  # a node does not fade from its own sight
-        age = self.clock.ages(since)
-        psi: Tensor = self.kernel(age)[..., 0] * (held.key >= 0)  # (n, M)
-        psi = torch.cat((torch.ones_like(psi[:, :1]), psi[:, 1:]), dim=1)
+        psi, age = self.fading(held, at)
         faded = torch.einsum("nm,nmd->nd", psi, rep)
         sums = torch.cat((self._features(held.key, psi), faded), dim=1)
-        return Halves(pool(held, self.config.sizes, psi, age), memory, sums)
+        return Halves(self.pooled(held, psi, age), memory, sums)
+
+    def fading(self, held: HeldSlots, t: Tensor) -> tuple[Tensor, Tensor]:
+        """ψ and ages (n, M) of slots at times (n,)."""
+        since = torch.where(held.mask, t[:, None] - held.happened, 0)
+        since[:, 0] = 0  # a node does not fade from its own sight
+        age = self.clock.ages(since)
+        psi: Tensor = self.kernel(age)[..., 0] * (held.key >= 0)
+        return torch.cat((torch.ones_like(psi[:, :1]), psi[:, 1:]), dim=1), age
+
+    def pooled(self, held: HeldSlots, psi: Tensor, age: Tensor) -> Pooled:
+        return pool(held, self.config.sizes, psi, age)
 
     def _features(self, key: Tensor, psi: Tensor) -> Tensor:
         """Σ ψ x_w over slots, (n, features); without features of nodes it is zero and costs nothing."""
@@ -139,27 +172,39 @@ class NAT(KeepsEvents):
 
     def _join(self, halves: Halves, left: Tensor, right: Tensor) -> Tensor:
         """Logits (P,) of pairs of moments."""
-        pooled, code = halves.pooled, self.code.weight
-        on_left = torch.cat((halves.sums, pooled.codes @ code[:CODES]), dim=1)  # (n, ·) Σ over own nodes
-        on_right = torch.cat((halves.sums, pooled.codes @ code[::CODES]), dim=1)
-        pair, shared = in_common(pooled, self.config.sizes, left, right, code)  # (V,), (V, code)
+        pair, shared = in_common(halves.pooled, self.config.sizes, left, right, self.code.weight)
         if self.training and self.config.dropout:
+            on_left, on_right = self._own_sums(halves)
             of_pair = (on_left[left] + on_right[right]).to(on_left.dtype)  # (P, ·)
             zeros = of_pair.new_zeros(len(left), of_pair.shape[1] - shared.shape[1])
             of_code = shared.new_zeros(len(left), shared.shape[1]).index_add(0, pair, shared)
             return self._decode_dropping(
                 of_pair + torch.cat((zeros, of_code), dim=1), halves.memory[left], halves.memory[right]
             )
-        known, memory = self._first_layer()
-        of_code = known[:, known.shape[1] - shared.shape[1] :]
-        first, second = memory.chunk(2, dim=1)
-        u = functional.linear(on_left, known) + functional.linear(halves.memory, first)
-        v = functional.linear(on_right, known) + functional.linear(halves.memory, second)
-        u = u + functional.linear(self.pooling_bias, self.hidden.weight[:, : self.config.channels])
-        hidden = (u + self.hidden.bias)[left] + v[right]
+        u, v = self._projected(halves)
+        of_code = self._first_layer()[0][:, -self.config.code_dim :]
+        hidden = u[left] + v[right]
         hidden = hidden.index_add(0, pair, functional.linear(shared, of_code).to(hidden.dtype))
         logits: Tensor = self.output(torch.relu(hidden))[:, 0]
         return logits
+
+    def _own_sums(self, halves: Halves) -> tuple[Tensor, Tensor]:
+        """Σ over own nodes (n, ·) on the left and on the right of a pair."""
+        codes, table = halves.pooled.codes, self.code.weight
+        left, right = (
+            torch.cat((halves.sums, codes @ part), dim=1) for part in (table[:CODES], table[::CODES])
+        )
+        return left, right
+
+    def _projected(self, halves: Halves) -> tuple[Tensor, Tensor]:
+        """What moments bring to the hidden units, (n, hidden) each, on the left with the biases."""
+        known, memory = self._first_layer()
+        u, v = (
+            functional.linear(own, known) + functional.linear(halves.memory, part)
+            for own, part in zip(self._own_sums(halves), memory.chunk(2, dim=1), strict=True)
+        )
+        of_bias = functional.linear(self.pooling_bias, self.hidden.weight[:, : self.config.channels])
+        return u + of_bias + self.hidden.bias, v
 
     def _decode_dropping(self, known: Tensor, first: Tensor, second: Tensor) -> Tensor:
         """The same from Σ y(w) (P, ·) and memories (P, S), with what dropout needs side by side."""

@@ -73,12 +73,19 @@ def in_common(
     itself, is_near, place_near, place_far = (part[pair, slot] for part in (itself, is_near, near, far))
     at_left = left[pair], slot
     at_right = right[pair], torch.where(itself, 0, torch.where(is_near, place_near, place_far))
+    return pair, corrections(pooled, at_left, pooled, at_right, table)
+
+
+def corrections(
+    left: Pooled, at_left: tuple[Tensor, Tensor], right: Pooled, at_right: tuple[Tensor, Tensor], table: Tensor
+) -> Tensor:
+    """What is added (V, code) for nodes that both ends hold, each in a slot of a moment (V,)."""
     extra = _extra(table)
-    total = table.new_zeros(len(pair), table.shape[1])
-    for b_u, p in _cases(pooled, *at_left):
-        for b_v, q in _cases(pooled, *at_right):
+    total = table.new_zeros(len(at_left[0]), table.shape[1])
+    for b_u, p in _cases(left, *at_left):
+        for b_v, q in _cases(right, *at_right):
             total = total + (p * q)[:, None] * extra[b_u + CODES * b_v]
-    return pair, total
+    return total
 
 
 def _cases(pooled: Pooled, moment: Tensor, slot: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from keat.clock import Clock
+from keat.models.nat.one_list import TimedGRU
 from keat.ops import Numbering
 from keat.state import HeldSlots
 from keat.time_encoding import TimeEncoder
@@ -46,13 +47,26 @@ class SlotRefresh(nn.Module):
 
     def _encoded(self, held: HeldSlots, t: Tensor) -> Tensor:
         """φ (n, M, T)"""
+        return self.encoded(torch.where(held.mask, held.happened, t[:, None]), t[:, None])
+
+    def encoded(self, happened: Tensor, t: Tensor | int) -> Tensor:
+        """φ (…, T) of events that happened at (…), asked about at t."""
         if self.absolute:
-            at: Tensor = self.clock.ages(held.happened)
+            at: Tensor = self.clock.ages(happened)
         else:
-            age = self.clock.ages(torch.where(held.mask, t[:, None] - held.happened, 0))
-            at = torch.log1p(age.double().clamp(min=0))
+            at = torch.log1p(self.clock.ages(t - happened).double().clamp(min=0))
         encoded: Tensor = self.time_encoder(at)
         return encoded
+
+    def timed(self, held: HeldSlots) -> tuple[TimedGRU, TimedGRU]:
+        """The same for any time: of the slots that have an event, and of the nodes that have had one."""
+        mask, seen = held.mask, held.mask[:, 0]
+        *_, of_time = torch.split(self.lin_slot.weight, self.sizes, dim=1)
+        slots = TimedGRU(self.slot_cell, self._known(held), of_time, held.rep[mask])
+        of_memory, of_message, of_time = torch.split(self.lin_memory.weight, self.sizes, dim=1)
+        known = functional.linear(held.memory[held.opposite[seen]], of_memory)
+        known = known + functional.linear(held.messages[held.event[:, 0][seen]], of_message)
+        return slots, TimedGRU(self.memory_cell, known, of_time, held.memory[held.node[seen]])
 
     def _memories(self, held: HeldSlots, time: Tensor) -> Tensor:
         own, event = held.memory[held.node], held.event[:, 0]
@@ -62,14 +76,18 @@ class SlotRefresh(nn.Module):
 
     def _slots(self, held: HeldSlots, time: Tensor) -> Tensor:
         """Only slots that have an event; each node and each message is projected once."""
-        of_memory, of_message, of_time = torch.split(self.lin_slot.weight, self.sizes, dim=1)
+        *_, of_time = torch.split(self.lin_slot.weight, self.sizes, dim=1)
         mask = held.mask
-        nodes, node = self._nodes.distinct(held.key[mask])
-        events, event = self._events.distinct(held.event[mask])
-        known = functional.linear(held.memory[nodes], of_memory)[node]  # (V, d)
-        known = known + functional.linear(held.messages[events], of_message)[event]
-        known = known + functional.linear(time[mask], of_time)
+        known = self._known(held) + functional.linear(time[mask], of_time)
         new = self.slot_cell(known, held.rep[mask])
         rep: Tensor = new.new_zeros(held.rep.shape)
         rep[mask] = new
         return rep
+
+    def _known(self, held: HeldSlots) -> Tensor:
+        """W_n [s_w ‖ e] (V, d) of slots that have an event."""
+        of_memory, of_message, _ = torch.split(self.lin_slot.weight, self.sizes, dim=1)
+        nodes, node = self._nodes.distinct(held.key[held.mask])
+        events, event = self._events.distinct(held.event[held.mask])
+        known = functional.linear(held.memory[nodes], of_memory)[node]
+        return known + functional.linear(held.messages[events], of_message)[event]

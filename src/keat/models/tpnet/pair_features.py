@@ -29,10 +29,12 @@ class PairFeatures(nn.Module):
         weight = self.linear1.weight.view(-1, self.widths, 2 * self.size, 2 * self.size)
         k = self.size
         both = weight[..., :k, k:] + weight[..., k:, :k].transpose(2, 3)  # cross is there twice
-        parts = ((own, weight[..., :k, :k]), (cross, both), (other, weight[..., k:, k:]))
-        hidden: Tensor = self.linear1.bias
-        for gram, of_corner in parts:
-            logarithm = torch.log1p(gram.clamp(min=0)).flatten(-3)  # (…, M·K·K)
-            hidden = hidden + functional.linear(logarithm, of_corner.flatten(1))  # (…, 4 dim)
-        features: Tensor = self.linear2(torch.relu(hidden))
+        of_own, of_cross, of_other = (
+            part.flatten(1) for part in (weight[..., :k, :k], both, weight[..., k:, k:])
+        )
+        mine, ours, theirs = (torch.log1p(gram.clamp(min=0)).flatten(-3) for gram in (own, cross, other))
+        known = torch.cat(torch.broadcast_tensors(ours, theirs), dim=-1)  # (…, 2·M·K·K)
+        hidden = functional.linear(known, torch.cat((of_cross, of_other), dim=1))  # (…, 4 dim)
+        hidden = hidden.add_(functional.linear(mine, of_own, self.linear1.bias))
+        features: Tensor = self.linear2(torch.relu_(hidden))
         return features

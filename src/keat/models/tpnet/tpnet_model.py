@@ -20,7 +20,8 @@ from keat.models.tpnet.walk_matrices import WalkMatrices
 from keat.ops import Integers
 from keat.state import EventHistory, PastSlots, as_tensor, parts_of
 
-PAIRS_AT_ONCE = 1 << 13  # in evaluation, of walks alone: the widest layer then has some 5 MiB
+PAIRS_AT_ONCE = 1 << 15  # in evaluation, of walks alone: products of some 2 MiB are read together
+DECODED_AT_ONCE = 1 << 11  # of them: the widest layer then has 1 MiB, which caches hold
 PAIRS_WITH_TOKENS = 1 << 7  # and with the tokens of both ends
 
 Ids = npt.NDArray[np.int32]
@@ -126,7 +127,9 @@ class TPNet(LearnedLinkModel):
             grams = self.walks.all_pairs(
                 queries.src, queries.candidates, queries.t, until_query=self.until_query
             )
-            return self._decode(self.pair(*(gram.to(self.device) for gram in grams)), None)
+            step = max(1, DECODED_AT_ONCE // max(1, queries.shape[1]))
+            pieces = zip(*(torch.split(gram.to(self.device), step) for gram in grams), strict=True)
+            return torch.cat([self._decode(self.pair(*piece), None) for piece in pieces])
         if self.encoder is None or queries.shape[1] <= PAIRS_WITH_TOKENS:
             return self._read(queries, *_NOTHING)[0]
         pieces = [  # of the candidates: tokens of a long list would not fit
@@ -168,8 +171,10 @@ class TPNet(LearnedLinkModel):
 
     def _decode(self, features: Tensor, embedded: Tensor | None) -> Tensor:
         """Features (B, C, P), and [h_u ‖ h_v] (B, C, 2·channels) if there are any → (B, C)"""
-        nothing = features.new_empty(*features.shape[:2], 0)
-        logits: Tensor = self.decoder(nothing if embedded is None else embedded, features)
+        if embedded is None:
+            logits: Tensor = self.decoder.fc2(torch.relu_(self.decoder.fc1(features)))
+        else:
+            logits = self.decoder(embedded, features)
         return logits.squeeze(-1)
 
     # -- tokens ----------------------------------------------------------------------------------------
