@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
+from torch import Tensor
 
 Array = npt.NDArray[Any]
 LARGE = 4 << 20  # bytes from which on an array is given addresses ahead: what is copied in a millisecond
@@ -49,6 +51,33 @@ def lengthened(array: Array, rows: int) -> Array:
     longer = zeros((max(rows, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return longer
+
+
+class Rooms:
+    """Where the tensors of a module have room to grow, by name. A copy of the module has rooms of its own."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, Array] = {}
+
+    def __reduce__(self) -> tuple[type[Rooms], tuple[()]]:
+        return Rooms, ()
+
+    def lengthened(self, name: str, tensor: Tensor, rows: int, fill: Tensor | float = 0) -> Tensor:
+        """A tensor with so many rows, those that are new as ``fill`` says."""
+        old = len(tensor)
+        if rows <= old:
+            return tensor
+        if tensor.device.type == "cpu":
+            array = self._arrays.get(name)
+            if array is None or array.ctypes.data != tensor.data_ptr() or len(array) < old:
+                array = tensor.numpy()
+            array = self._arrays[name] = lengthened(array, rows)
+            longer = torch.from_numpy(array[:rows])
+        else:
+            longer = tensor.new_empty((rows, *tensor.shape[1:]))
+            longer[:old] = tensor
+        longer[old:] = fill
+        return longer
 
 
 def _size(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
