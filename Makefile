@@ -34,6 +34,7 @@ bench: $(READY)  ## The quick version of every benchmark
 	@$(BIN)/python -m benchmarks.heuristics --quick
 	@$(BIN)/python -m benchmarks.tgn --quick
 	@$(BIN)/python -m benchmarks.rank --quick
+	@$(BIN)/python -m benchmarks.growth --quick
 	@$(BIN)/python -m benchmarks.dygformer --quick
 	@$(BIN)/python -m benchmarks.shortcuts --quick
 

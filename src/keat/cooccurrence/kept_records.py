@@ -13,7 +13,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from keat.cooccurrence.pair_index import EMPTY
 from keat.cooccurrence.pair_records import (
     EVENTS,
     IN,
@@ -58,10 +57,13 @@ _FRACTIONS = (
 )
 
 
-def kept(tables: Tables) -> dict[str, Tensor]:
-    """Everything remembered, field by field; the hash table is made anew from the pairs."""
+def kept(tables: Tables, num_nodes: int) -> dict[str, Tensor]:
+    """Everything remembered, field by field; the hash table is made anew from the pairs. Of nodes beyond
+    ``num_nodes`` there are records up to the last that has had an event, however much room there is."""
     arrays = {"clock": tables.clock.copy()}
-    for name, records in _records(tables).items():
+    happened = np.flatnonzero(tables.nodes["count"][num_nodes:].any(axis=1))
+    nodes = tables.nodes[: num_nodes + 1 + happened.max(initial=NONE)]
+    for name, records in _records(tables._replace(nodes=nodes)).items():
         arrays |= {f"{name}.{field}": records[field].copy() for field in _fields(tables, name)}
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
@@ -82,8 +84,8 @@ def restored(state: Mapping[str, Tensor], tables: Tables) -> Tables:
         free[0] = len(shelves)
         check_that(in_place(nodes, shelves), "'shelves.node' holds a node on another one's shelf")
     tables = tables._replace(clock=state["clock"].cpu().numpy().copy(), free=free, **records)
-    tables = indexed(tables, 1 << max(10, (2 * len(pairs)).bit_length()))
-    found = int((tables.places != EMPTY).sum())
+    tables = indexed(tables)
+    found = int(np.count_nonzero(tables.places))
     check_that(found == len(pairs), "'pairs.key' has the same pair twice")
     return tables
 

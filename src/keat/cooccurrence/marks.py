@@ -56,7 +56,7 @@ def mark_favourites(tables: Tables, u: int, now: int, kernel: int, weights: Arra
     ring = tables.nodes[u].ring[OUT]
     number, total = 0, np.float32(0.0)
     while number < len(ring) and ring[number] != NONE:
-        pair = tables.pairs[row_of(tables.places, tables.pairs, u, ring[number])]
+        pair = tables.pairs[row_of(tables.places, tables.layout, tables.pairs, u, ring[number])]
         age = (now - pair.last) / tables.ticks
         weights[number] = pair.sums[kernel] * faded(age * tables.rates[kernel])
         total += weights[number]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from keat.cooccurrence.newcomers import FIRST_MEETING, NEW_SOURCE, come_fresh
-from keat.cooccurrence.pair_index import pair_key, put, row_at, row_of, slot_of
+from keat.cooccurrence.pair_index import go_on_doubling, pair_key, put, row_at, row_of, slot_of
 from keat.cooccurrence.pair_records import (
     EVENTS,
     FIRSTS,
@@ -36,6 +36,7 @@ def observe(tables: Tables, src: Array, dst: Array, t: Array, first: int, last: 
     """Events ``first:last`` happen, in order, while there is room for them; returns the first that did not.
     Their nodes must be there."""
     for i in range(first, last):
+        go_on_doubling(tables.places, tables.layout, tables.clock[PAIRS])
         if not has_room(tables):
             return i
         _observe_one(tables, src[i], dst[i], t[i])
@@ -45,7 +46,7 @@ def observe(tables: Tables, src: Array, dst: Array, t: Array, first: int, last: 
 @compiled_into
 def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
     key = pair_key(u, v)
-    slot = slot_of(tables.places, tables.pairs, key)
+    slot = slot_of(tables.places, tables.layout, tables.pairs, key)
     row = row_at(tables.places, slot)
     new = row == NONE
     if new:
@@ -97,7 +98,7 @@ def _second_edition(tables: Tables, pair: Record, u: int, v: int, now: int, new:
             pair.first_unanswered = now
         pair.unanswered += 1
         if destination.count[OUT] > 0 and source.count[IN] > 0:
-            back = row_of(tables.places, tables.pairs, v, u)
+            back = row_of(tables.places, tables.layout, tables.pairs, v, u)
             if back != NONE:
                 tables.pairs[back].unanswered = 0
     if not new:

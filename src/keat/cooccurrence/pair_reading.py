@@ -190,7 +190,7 @@ def _read_pairs(
             out[j, o + at.SOURCES] = candidate.distinct[IN]
             out[j, o + at.LAST_REACHED_BY] = 1.0 if candidate.partner[IN] == u else 0.0
             # Most candidates have never met the source: no record, and nothing more to read.
-            row = row_of(tables.places, pairs, u, v) if source.count[OUT] > 0 else NONE
+            row = row_of(tables.places, tables.layout, pairs, u, v) if source.count[OUT] > 0 else NONE
             if row != NONE:
                 pair = pairs[row]
                 age, gap = (now - pair.last) / tables.ticks, pair.gap / tables.ticks
@@ -220,7 +220,7 @@ def _read_pairs(
             for m in range(kernels):
                 out[j, 3 * kernels + m] = candidate.sums[OUT, m] * faded(age * rates[m])
             out[j, o + at.CANDIDATE_AGE_OUT] = age * scales.per_time
-            row = row_of(tables.places, pairs, v, u) if source.count[IN] > 0 else NONE
+            row = row_of(tables.places, tables.layout, pairs, v, u) if source.count[IN] > 0 else NONE
             if row != NONE:
                 pair = pairs[row]
                 age = (now - pair.last) / tables.ticks

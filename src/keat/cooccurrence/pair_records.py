@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from keat.cooccurrence.pair_index import empty_index, index_of
+from keat.cooccurrence.pair_index import empty_index, has_slots, index_of, with_slots
 from keat.ops import compiled_into
+from keat.state import lengthened, zeros
 
 Array = npt.NDArray[Any]
 Record = Any  # an element of a record array, as compiled loops see it
@@ -46,6 +47,7 @@ class Tables(NamedTuple):
     ticks: float  # of time that make one unit of σ
     clock: Array  # (3,) int64: pairs and events so far, time of the last event
     places: Array  # (slots,) int64: where each pair is in `pairs`, see `pair_index`
+    layout: Array  # (2,) int64: of these slots
     pairs: Array  # records, in order of the first meeting
     nodes: Array  # records
     shelves: Array  # records: where sources went on to from a destination
@@ -144,8 +146,12 @@ EMPTY: dict[str, float] = {  # what a record holds before its first event; 0 whe
 
 
 def empty_records(length: int, record: np.dtype[np.void]) -> Array:
-    records = np.zeros(length, dtype=record)
-    for name in EMPTY.keys() & set(record.names or ()):
+    return _emptied(zeros((length,), record))
+
+
+def _emptied(records: Array) -> Array:
+    """The same, of zeros before."""
+    for name in EMPTY.keys() & set(records.dtype.names or ()):
         records[name] = EMPTY[name]
     return records
 
@@ -164,6 +170,7 @@ def empty_tables(
     """Nothing has happened yet. ``succession`` is the longer width by which a destination is followed by
     another."""
     most_shelves = 1 << max(0, -(-successors // SHELF) - 1).bit_length()
+    places, layout = empty_index()
     return Tables(
         edition=edition,
         rates=1.0 / widths,
@@ -171,7 +178,8 @@ def empty_tables(
         succession_rate=1.0 / succession,
         ticks=float(ticks),
         clock=np.zeros(3, dtype=np.int64),
-        places=empty_index(1 << 10),
+        places=places,
+        layout=layout,
         pairs=empty_records(0, pair_record(len(widths))),
         nodes=empty_records(num_nodes, node_record(len(widths), ring)),
         shelves=empty_records(0, shelf_record()),
@@ -190,41 +198,41 @@ def nothing_free(most_shelves: int) -> Array:
 
 def with_nodes(tables: Tables, num_nodes: int) -> Tables:
     """The same tables with room for nodes up to this many."""
-    return tables._replace(nodes=_lengthened(tables.nodes, len(tables.nodes), num_nodes))
+    return tables._replace(nodes=_longer(tables.nodes, num_nodes))
 
 
 def with_room(tables: Tables) -> Tables:
-    """The same tables, half as long again where there was no room for another event."""
-    pairs = int(tables.clock[PAIRS])
-    tables = tables._replace(
-        pairs=_lengthened(tables.pairs, pairs, pairs + 1),
-        shelves=_lengthened(
-            tables.shelves, int(tables.free[0]), int(tables.free[0]) + tables.most_new_shelves
-        ),
+    """The same tables, longer where there was no room for another event."""
+    pairs, shelves = int(tables.clock[PAIRS]), int(tables.free[0]) + tables.most_new_shelves
+    places, layout = with_slots(tables.places, tables.layout, tables.pairs, pairs)
+    return tables._replace(
+        pairs=_longer(tables.pairs, pairs + 1),
+        shelves=_longer(tables.shelves, shelves),
+        places=places,
+        layout=layout,
     )
-    return tables if 2 * (pairs + 1) <= len(tables.places) else indexed(tables, 2 * len(tables.places))
 
 
 @compiled_into
 def has_room(tables: Tables) -> bool:
-    """Whether there is room for another event, whatever it is; half of the hash table stays empty, so that
-    probes stay short."""
+    """Whether there is room for another event, whatever it is."""
     pairs, shelves = tables.clock[PAIRS], tables.free[0] + tables.most_new_shelves
     return bool(
-        pairs < len(tables.pairs) and 2 * (pairs + 1) <= len(tables.places) and shelves <= len(tables.shelves)
+        pairs < len(tables.pairs)
+        and shelves <= len(tables.shelves)
+        and has_slots(tables.places, tables.layout, pairs)
     )
 
 
-def indexed(tables: Tables, slots: int) -> Tables:
+def indexed(tables: Tables) -> Tables:
     """The hash table made anew from the pairs."""
-    return tables._replace(places=index_of(tables.pairs, int(tables.clock[PAIRS]), slots))
+    places, layout = index_of(tables.pairs, int(tables.clock[PAIRS]))
+    return tables._replace(places=places, layout=layout)
 
 
-def _lengthened(records: Array, used: int, needed: int) -> Array:
-    if needed <= len(records):
-        return records
-    longer = empty_records(max(needed, len(records) * 3 // 2), records.dtype)
-    longer[:used] = records[:used]
+def _longer(records: Array, needed: int) -> Array:
+    longer = lengthened(records, needed)
+    _emptied(longer[len(records) :])
     return longer
 
 

@@ -31,6 +31,7 @@ from keat.cooccurrence.pair_records import (
 from keat.cooccurrence.pair_term import Numbers
 from keat.cooccurrence.successors import led_by, most_followed
 from keat.cooccurrence.widths import geometric_widths
+from keat.state import lengthened, zeros
 
 Ids = npt.NDArray[np.int32]
 Times = npt.NDArray[np.int64]
@@ -93,13 +94,13 @@ class KernelCooccurrence:
             successors=self.successors,
             edition=self.edition,
         )
-        self._make_scratch()
+        self._make_scratch(zeros((0, COLUMNS), np.float32))
 
-    def _make_scratch(self) -> None:
+    def _make_scratch(self, marks: npt.NDArray[np.float32]) -> None:
         """What reading marks and wipes for each question."""
         most = 2 * self.ring + most_reached(self.fanout) + most_followed(self.tables)
         self._scratch = Scratch(
-            marks=np.zeros((len(self.tables.nodes), COLUMNS), dtype=np.float32),
+            marks=lengthened(marks, len(self.tables.nodes)),
             trail=np.zeros(most, dtype=np.int32),
             weights=np.zeros(self.ring, dtype=np.float32),
         )
@@ -108,7 +109,7 @@ class KernelCooccurrence:
         """For nodes up to this many."""
         if nodes > len(self.tables.nodes):
             self.tables = with_nodes(self.tables, nodes)
-            self._make_scratch()
+            self._make_scratch(self._scratch.marks)
 
     # -- state -----------------------------------------------------------------------------------------
 
@@ -139,11 +140,11 @@ class KernelCooccurrence:
 
     def state(self) -> dict[str, Tensor]:
         """Everything remembered, field by field; the hash table is made anew from the pairs."""
-        return kept(self.tables)
+        return kept(self.tables, self.num_nodes)
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         self.tables = restored(state, self.tables)
-        self._make_scratch()
+        self._make_scratch(self._scratch.marks)
 
     # -- reading ---------------------------------------------------------------------------------------
 

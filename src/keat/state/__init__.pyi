@@ -47,6 +47,10 @@ from keat.state.node_array import NodeArray as NodeArray
 from keat.state.pair_table import PairTable as PairTable
 from keat.state.pair_table import slot_of as slot_of
 
+# Arrays that grow without being copied.
+from keat.state.growing import lengthened as lengthened
+from keat.state.growing import zeros as zeros
+
 # What a state that comes from a file must look like.
 from keat.state.checking import Expected as Expected
 from keat.state.checking import check_state as check_state

@@ -22,6 +22,7 @@ from torch import Tensor, nn
 
 from keat.state.checking import Expected, whole
 from keat.state.event_log import EventLog
+from keat.state.growing import Rooms
 
 NONE = -1
 
@@ -77,7 +78,7 @@ class NodeMemory(nn.Module):
 
     def __init__(self, num_nodes: int, update: Update, kept: Kept = Kept()) -> None:  # noqa: B008  (immutable)
         super().__init__()
-        self.kept = kept
+        self.kept, self._rooms = kept, Rooms()
         self.__dict__["update"] = update  # its parameters are the model's, under the model's names
         self.register_buffer("memory", torch.zeros(num_nodes, update.dim), persistent=False)
         self.register_buffer("last_update", torch.zeros(num_nodes, dtype=torch.int64), persistent=False)
@@ -107,13 +108,17 @@ class NodeMemory(nn.Module):
 
     def grow(self, num_nodes: int) -> None:
         """Make room for nodes that have appeared."""
-        more = num_nodes - len(self.memory)
-        if more > 0:
-            blank = self.memory.new_zeros(1, self.update.dim) if self.training else self.update.never_seen()
-            self.memory = torch.cat((self.memory, blank.expand(more, -1)))
-            self.last_update = torch.cat((self.last_update, self.began.expand(more)))
-            self.pending = torch.cat((self.pending, self.pending.new_full((more,), NONE)))
-            self.around = torch.cat((self.around, self.around.new_full((more, self.kept.around), NONE)))
+        if num_nodes <= len(self.memory):
+            return
+        blank = self.memory.new_zeros(1, self.update.dim) if self.training else self.update.never_seen()
+        begin: dict[str, Tensor | float] = {
+            "memory": blank.detach(),
+            "last_update": self.began,
+            "pending": NONE,
+            "around": NONE,
+        }
+        for name, fill in begin.items():
+            setattr(self, name, self._rooms.lengthened(name, getattr(self, name), num_nodes, fill))
 
     def expected(self) -> dict[str, Expected]:
         """What a kept state has to be, of ``nodes`` nodes and ``events`` events in the log."""

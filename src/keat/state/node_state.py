@@ -18,13 +18,16 @@ from keat.events import EventStream
 from keat.ops import Numbering
 from keat.state.checking import check_feature_dim, check_state, check_that, whole
 from keat.state.event_log import EventLog
+from keat.state.growing import lengthened
 from keat.state.memory import NONE, Kept, NodeMemory, Update
 from keat.state.neighbor_graph import NeighborGraph
 from keat.state.past_events import PastEvents, PastNodes, PastSlots
 from keat.state.recent_events import RecentEvents
 from keat.state.tensors import as_tensor
 
-_NOBODY = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+SOURCE, DESTINATION = 1, 2  # what a node has been, as bits
+STEP = 1 << 13  # nodes that there is room for at once, where there are many
+LOOKED_AT = 4  # rows of the log for each event, when it lets go of those that nothing holds
 
 
 class NodeState(nn.Module):
@@ -47,7 +50,8 @@ class NodeState(nn.Module):
         self._just_read: tuple[Tensor, Tensor, Tensor] | None = None  # nodes, memory, last update
         self._kept: _KeptColumns | None = None
         self._graph: NeighborGraph | None = None
-        self._known_as = _NOBODY  # sources and destinations of the events that a loaded state has left out
+        self._made_for = num_nodes
+        self._roles = np.zeros(num_nodes, dtype=np.int8)  # of nodes: events that told it may be let go of
 
     def train(self, mode: bool = True) -> Self:
         """Entering evaluation applies all pending messages; parameters may have changed either way."""
@@ -57,7 +61,7 @@ class NodeState(nn.Module):
         return super().train(mode)
 
     def clear(self) -> None:
-        self._known_as = _NOBODY
+        self._roles[:] = 0
         self._log.clear()
         self._recent.clear()
         self._memory.clear()
@@ -79,9 +83,10 @@ class NodeState(nn.Module):
         """Nodes that have not been seen get the memory of a node without events."""
         needed = 1 + max(int(part.max(initial=-1)) for part in ids)
         if needed > self.num_nodes:
-            size = max(needed, self.num_nodes * 3 // 2)
+            size = max(needed, self.num_nodes + min(self.num_nodes // 2, STEP))
             self._memory.grow(size)
             self._recent.grow(size)
+            self._roles = lengthened(self._roles, size)
             self._kept = self._graph = None
 
     # -- observing -----------------------------------------------------------------------------------
@@ -102,8 +107,12 @@ class NodeState(nn.Module):
                 self._memory.observe(nodes, last, self._log, around)
         self._just_read = self._graph = None
         self._recent.insert(src, dst, numbers)
+        self._roles[events.src] |= SOURCE
+        self._roles[events.dst] |= DESTINATION
         if self._kept is not None:
             self._kept.changed[nodes] = True
+        if not self.training and not self._memory.kept.around and src.device.type == "cpu":
+            self._log.let_go(self._recent.ring, self._memory.pending, LOOKED_AT * len(events))
 
     def _around(self, nodes: Tensor, last: Tensor) -> Tensor | int:
         """Of the last event of each node, what its other end had had before, if that is kept."""
@@ -222,13 +231,13 @@ class NodeState(nn.Module):
         return int(self._log.state()["t"].max())
 
     def sources(self) -> npt.NDArray[np.int32]:
-        return np.union1d(self._log.state()["src"].cpu().numpy(), self._known_as[0]).astype(np.int32)
+        return np.flatnonzero(self._roles & SOURCE).astype(np.int32)
 
     def destinations(self) -> npt.NDArray[np.int32]:
-        return np.union1d(self._log.state()["dst"].cpu().numpy(), self._known_as[1]).astype(np.int32)
+        return np.flatnonzero(self._roles & DESTINATION).astype(np.int32)
 
     def event_features(self) -> Tensor:
-        return self._log.state()["features"]
+        return self._log.features[self._log.rows()]
 
     # -- a list of candidates that is asked about again ----------------------------------------------
 
@@ -260,9 +269,11 @@ class NodeState(nn.Module):
     # -- checkpoints ---------------------------------------------------------------------------------
 
     def save(self) -> dict[str, Tensor]:
-        """Of the log, only events something still points to."""
+        """Of the log, only events something still points to; of nodes that appeared, those up to the last
+        that has had one."""
+        nodes = max(self._made_for, 1 + int(np.flatnonzero(self._roles).max(initial=-1)))
         recent, memory = self._recent, self._memory
-        parts = (recent.ring, memory.pending[:, None], memory.around)
+        parts = (recent.ring[:nodes], memory.pending[:nodes, None], memory.around[:nodes])
         held, place = torch.unique(torch.cat(parts, dim=1), return_inverse=True)
         none = int(held[0] < 0)
         rows = held[none:]
@@ -271,21 +282,13 @@ class NodeState(nn.Module):
         beside = {"around": around.contiguous(), "began": memory.began}
         return log | {
             "ring": ring.contiguous(),
-            "inserted": recent.inserted,
-            "memory": memory.memory,
-            "last_update": memory.last_update,
+            "inserted": recent.inserted[:nodes],
+            "memory": memory.memory[:nodes],
+            "last_update": memory.last_update[:nodes],
             "pending": pending[:, 0].contiguous(),
-            "roles": self._roles(),
+            "roles": torch.from_numpy(self._roles[: len(ring)].astype(np.int64)),
             **{name: value for name, value in beside.items() if name in memory.expected()},
         }
-
-    def _roles(self) -> Tensor:
-        """Of every node, 1 if it has been a source, plus 2 if it has been a destination: events that told it
-        may be gone from what is kept of the log."""
-        roles = torch.zeros(self.num_nodes, dtype=torch.int64)
-        roles[torch.from_numpy(self.sources()).long()] += 1
-        roles[torch.from_numpy(self.destinations()).long()] += 2
-        return roles
 
     def load(self, state: dict[str, Tensor]) -> None:
         """Older states have no roles: what is known of nodes is then what the events say that are kept."""
@@ -305,8 +308,11 @@ class NodeState(nn.Module):
         self._memory.around = around
         if "began" in state:
             self._memory.began = state["began"]
-        known = state["roles"].cpu().numpy() if roles else np.empty(0, dtype=np.int64)
-        self._known_as = (np.flatnonzero(known & 1), np.flatnonzero(known & 2))
+        self._roles = np.zeros(len(state["ring"]), dtype=np.int8)
+        if roles:
+            self._roles[:] = state["roles"].cpu().numpy()
+        for end, role in (("log.src", SOURCE), ("log.dst", DESTINATION)):
+            self._roles[state[end].cpu().numpy()] |= role
         self._forget_computed()
 
     def _check_around(self, pending: Tensor, around: Tensor) -> None:

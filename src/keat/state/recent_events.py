@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from keat.ops import Integers, compiled
 from keat.state.checking import Expected, whole
 from keat.state.event_log import EventLog
+from keat.state.growing import Rooms
 
 NONE = -1
 
@@ -26,7 +27,7 @@ class RecentEvents(nn.Module):
 
     def __init__(self, num_nodes: int, size: int) -> None:
         super().__init__()
-        self.size = size
+        self.size, self._rooms = size, Rooms()
         self.register_buffer("ring", torch.full((num_nodes, size), NONE, dtype=torch.int64), persistent=False)
         self.register_buffer("inserted", torch.zeros(num_nodes, dtype=torch.int64), persistent=False)
 
@@ -36,11 +37,8 @@ class RecentEvents(nn.Module):
 
     def grow(self, num_nodes: int) -> None:
         """Make room for nodes that have appeared."""
-        old = len(self.ring)
-        if num_nodes > old:
-            more = self.ring.new_full((num_nodes - old, self.size), NONE)
-            self.ring = torch.cat((self.ring, more))
-            self.inserted = torch.cat((self.inserted, self.inserted.new_zeros(num_nodes - old)))
+        self.ring = self._rooms.lengthened("ring", self.ring, num_nodes, NONE)
+        self.inserted = self._rooms.lengthened("inserted", self.inserted, num_nodes)
 
     def expected(self) -> dict[str, Expected]:
         """What a kept state has to be, of ``nodes`` nodes and ``events`` events in the log."""
