@@ -16,8 +16,9 @@ from keat.events import EventStream
 from keat.models.architectures import ARCHITECTURES
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.registry import build_model
+from keat.training import hard_negatives
 from keat.training.fit import FitConfig, train_epoch
-from keat.training.hard_negatives import ANYONE, HARD, OWN, PARTNERS, REACHED_BY, REST, HardNegatives
+from keat.training.hard_negatives import ANYONE, HARD, OWN, PARTNERS, REACHED_BY, HardNegatives
 from keat.training.lessons import LinkLessons
 from keat.training.losses import link_loss
 
@@ -43,6 +44,14 @@ def events(request: pytest.FixtureRequest, random_stream: MakeStream) -> EventSt
     return random_stream(3, **STREAMS[request.param])
 
 
+@pytest.fixture(params=["partners with the rest", "partners apart"])
+def partners(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many are drawn of partners, in catalogues that are small or taken to be large."""
+    apart = request.param == "partners apart"
+    monkeypatch.setattr(hard_negatives, "SPARSE", 0 if apart else 1 << 30)
+    return PARTNERS if apart else 0
+
+
 def catalogue_of(events: EventStream) -> np.ndarray:
     return np.unique(events.dst)
 
@@ -55,7 +64,7 @@ def drawn(
     walk, rng = hard.walk(), np.random.default_rng(seed)
     blocks = [walk.candidates(events[start : start + size], rng) for start in range(0, len(events), size)]
     candidates, log_weights = (np.concatenate(part) for part in zip(*blocks, strict=True))
-    assert candidates.shape == log_weights.shape == (len(events), REST + number)
+    assert candidates.shape == log_weights.shape == (len(events), 1 + HARD + hard.partners + number)
     assert np.array_equal(candidates[:, 0], events.dst)
     assert not log_weights[:, 0].any()
     return candidates, np.exp(log_weights.astype(np.float64))
@@ -95,25 +104,33 @@ def test_hard_ones_are_those_of_a_slow_reference(events: EventStream) -> None:
         assert np.all(weights[row, 1 : 1 + HARD][asked] == 1)
 
 
-def test_the_drawn_ones_stand_for_all_of_their_kind(events: EventStream) -> None:
+def test_the_drawn_ones_stand_for_all_of_their_kind(events: EventStream, partners: int) -> None:
     candidates, weights = drawn(events, 5)
-    everyone = set(catalogue_of(events).tolist())
+    everyone, first = set(catalogue_of(events).tolist()), 1 + HARD + partners
     for row in range(len(events)):
         true, hard = true_and_hard(events, row, catalogue_of(events))
         others, known = everyone - true - hard, been_to(events, row)
-        drawn_apart = len(others) > 5
-        asked = weights[row, REST:] > 0
-        found = candidates[row, REST:][asked].tolist()
-        assert set(found) <= (others - known if drawn_apart else others)
-        assert weights[row, REST:][asked] == pytest.approx(max(1.0, len(others) / 5))
-        asked = weights[row, 1 + HARD : REST] > 0
-        found = candidates[row, 1 + HARD : REST][asked].tolist()
-        assert set(found) <= (others & known if drawn_apart else set())
-        assert weights[row, 1 + HARD : REST][asked] == pytest.approx(max(1.0, len(known) / PARTNERS))
-        if drawn_apart and len(known) <= PARTNERS:
+        apart = partners > 0 and len(others) > 5
+        asked = weights[row, first:] > 0
+        assert set(candidates[row, first:][asked].tolist()) <= (others - known if apart else others)
+        assert weights[row, first:][asked] == pytest.approx(max(1.0, len(others) / 5))
+        assert apart or np.sum(asked) == min(5, len(others))
+        asked = weights[row, 1 + HARD : first] > 0
+        found = candidates[row, 1 + HARD : first][asked].tolist()
+        assert set(found) <= (others & known if apart else set())
+        assert weights[row, 1 + HARD : first][asked] == pytest.approx(max(1.0, len(known) / PARTNERS))
+        if apart and len(known) <= PARTNERS:
             assert set(found) == others & known
 
 
+def test_partners_are_drawn_apart_where_the_catalogue_is_large() -> None:
+    catalogue = np.arange(640)
+    events = EventStream.from_arrays([0], [5], [1], num_nodes=640)
+    assert HardNegatives(events, catalogue, 10).partners == PARTNERS
+    assert HardNegatives(events, catalogue, 11).partners == 0
+
+
+@pytest.mark.usefixtures("partners")
 def test_with_enough_drawn_it_is_the_softmax_of_the_whole_catalogue(events: EventStream) -> None:
     catalogue, rng = catalogue_of(events), np.random.default_rng(0)
     candidates, weights = drawn(events, len(catalogue))
@@ -130,6 +147,7 @@ def test_with_enough_drawn_it_is_the_softmax_of_the_whole_catalogue(events: Even
     assert loss.item() == pytest.approx(np.mean(slow))
 
 
+@pytest.mark.usefixtures("partners")
 @pytest.mark.parametrize("number", [1, 7, 20])
 @pytest.mark.parametrize("sources", [2, 50])
 def test_each_of_the_others_weighs_one_on_average(number: int, sources: int) -> None:
@@ -152,6 +170,7 @@ def test_each_of_the_others_weighs_one_on_average(number: int, sources: int) -> 
     assert total.sum() == pytest.approx(total[rest].sum())
 
 
+@pytest.mark.usefixtures("partners")
 def test_nothing_is_known_of_the_same_time_or_later(events: EventStream) -> None:
     """Other events from some time on change no hard one up to that time."""
     now = int(events.t[len(events) // 2])
@@ -178,7 +197,7 @@ def test_where_everything_is_true_nothing_is_learned() -> None:
     events = EventStream.from_arrays(np.zeros(6, np.int64), dst, np.full(6, 5), num_nodes=9)
     _, weights = drawn(events, 4)
     assert not weights[:, 1:].any()
-    logits = torch.randn(6, REST + 4, requires_grad=True)
+    logits = torch.randn(6, 1 + HARD + 4, requires_grad=True)
     with np.errstate(divide="ignore"):
         log_weights = torch.from_numpy(np.log(weights).astype(np.float32))
     loss = link_loss(logits, loss="stratified", log_weights=log_weights)
@@ -198,7 +217,7 @@ def test_lessons_are_a_function_of_seed_and_epoch(random_stream: MakeStream, in_
         return np.concatenate([each.candidates for each in queries if isinstance(each, Queries)])
 
     first, again, other = asked(1), asked(1), asked(2)
-    assert first.shape == (len(data.train), REST + 6)
+    assert first.shape == (len(data.train), 1 + HARD + 6)
     assert np.array_equal(first, again)
     assert np.array_equal(first[:, : 1 + HARD], other[:, : 1 + HARD])
     assert not np.array_equal(first, other)

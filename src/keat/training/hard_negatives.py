@@ -5,18 +5,20 @@ Of a catalogue of N destinations, a positive (u, v, t) has four kinds of others:
 - those that u reaches at t as well. They are true, too, and are left out;
 - H, the hard ones, certain to be asked: the latest destinations of u, the latest of the catalogue who reached
   u, and the latest destinations of all, as known strictly before t;
-- partners, to whom u has been before and who are not in H. All K to whom it has been are cut into P equal
-  parts and one is drawn of each. Each drawn one that is not in H weighs K / P;
+- partners, to whom u has been before and who are not in H, if the catalogue is large (N > 64 R). All K to
+  whom it has been are cut into P equal parts and one is drawn of each. Each drawn one that is not in H weighs
+  K / P;
 - the rest. What is neither true nor in H, of M, is cut into R equal parts and one is drawn of each. Each
-  drawn one that is no partner weighs M / R.
+  drawn one that is no partner, as far as those are drawn apart, weighs M / R.
 
 Each of the others is drawn with a chance that is one over its weight, and hardly any twice. So the sum of
 weight · e^s has the expected value Σ e^s over all that are not true: the loss stays that of the whole
-catalogue. Where M ≤ R, all are asked, partners among them, with weight 1, and it is that loss itself. Who
-reached u and is not of the catalogue is in no H: the softmax would be one of more than the catalogue.
+catalogue. Where M ≤ R, all are asked with weight 1, and it is that loss itself. Who reached u and is not of
+the catalogue is in no H: the softmax would be one of more than the catalogue.
 
 Partners are drawn apart because a source that knows hundreds will go to one of them, and R of a large
-catalogue hardly ever are such: a model could think much of all of them and would not be told.
+catalogue hardly ever are such: a model could think much of all of them and would not be told. Of a small one
+they are drawn often enough.
 """
 
 from __future__ import annotations
@@ -35,8 +37,8 @@ OWN = 16  # latest distinct destinations of the source
 REACHED_BY = 8  # latest distinct sources that reached it
 ANYONE = 16  # latest distinct destinations of all
 HARD = OWN + REACHED_BY + ANYONE
-PARTNERS = 16  # drawn of all to whom the source has been
-REST = 1 + HARD + PARTNERS  # where the rest begins, after the positive, the hard ones and partners
+PARTNERS = 16  # drawn of all to whom the source has been, if partners are drawn apart
+SPARSE = 64  # they are where this or more of the catalogue come to one that is drawn
 NONE = -1
 
 
@@ -76,7 +78,7 @@ class HardNegatives:
 
     def __init__(self, train: EventStream, catalogue: npt.NDArray[np.int32], number: int) -> None:
         """``catalogue`` is ascending and has every destination of ``train``; ``number`` is R."""
-        self.number = number
+        self.number, self.partners = number, PARTNERS if len(catalogue) >= SPARSE * number else 0
         place = np.full(max(train.num_nodes, int(catalogue[-1]) + 1), NONE, dtype=np.int32)
         place[catalogue] = np.arange(len(catalogue), dtype=np.int32)
         true = _true_places(train, place)
@@ -105,14 +107,23 @@ class Walk:
     def candidates(
         self, block: EventStream, rng: np.random.Generator
     ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]:
-        """Candidates (B, REST + R) of a block's events, the positive first, and logarithms of their
+        """Candidates (B, 1 + HARD + P + R) of a block's events, the positive first, and logarithms of their
         weights in the softmax; of places that are not needed that is -∞, and the positive stands there."""
         first = block.offset - self.of.offset
-        where = rng.random((len(block), PARTNERS + self.of.number))  # within each part of partners and rest
-        candidates = np.repeat(block.dst[:, None], REST + self.of.number, axis=1)
+        drawn = self.of.partners + self.of.number
+        where = rng.random((len(block), drawn))  # within each part of partners, and of the rest
+        candidates = np.repeat(block.dst[:, None], 1 + HARD + drawn, axis=1)
         log_weights = np.full(candidates.shape, -np.inf, dtype=np.float32)
         self.known = _fill(
-            self.of.split, self.latest, self.scratch, self.known, first, where, candidates, log_weights
+            self.of.split,
+            self.latest,
+            self.scratch,
+            self.of.partners,
+            self.known,
+            first,
+            where,
+            candidates,
+            log_weights,
         )
         return candidates, log_weights
 
@@ -144,6 +155,7 @@ def _fill(
     split: _Split,
     latest: _Latest,
     scratch: _Scratch,
+    partners: int,
     known: int,
     first: int,
     where: Array,
@@ -173,12 +185,12 @@ def _fill(
             candidates[row, 1 + k - true] = split.catalogue[scratch.left_out[k]]
             log_weights[row, 1 + k - true] = 0.0
         left_out = scratch.left_out[:number]
-        _draw_rest(split.catalogue, left_out, where[row, PARTNERS:], candidates[row], log_weights[row])
-        if len(split.catalogue) - number > where.shape[1] - PARTNERS:  # else all are there
-            _without_partners(split, u, known, candidates[row], log_weights[row])
-            _draw_partners(
-                split, u, latest.partners[u], scratch, where[row], candidates[row], log_weights[row]
-            )
+        drawn, weights = candidates[row, 1 + HARD :], log_weights[row, 1 + HARD :]
+        _draw_rest(split.catalogue, left_out, where[row, partners:], drawn[partners:], weights[partners:])
+        if partners > 0 and len(split.catalogue) - number > len(drawn) - partners:  # else all are there
+            _without_partners(split, u, known, drawn[partners:], weights[partners:])
+            of_source = split.by_first[split.pair_from[u] : split.pair_from[u] + latest.partners[u]]
+            _draw_partners(split.catalogue, of_source, scratch, where[row, :partners], drawn, weights)
         scratch.is_left_out[left_out] = False
     return known
 
@@ -221,29 +233,6 @@ def _pair(split: _Split, u: int, place: int) -> int:
 
 
 @compiled
-def _without_partners(split: _Split, u: int, known: int, candidates: Array, log_weights: Array) -> None:
-    """Of what was drawn of the rest, partners do not count: they are drawn apart."""
-    for k in range(REST, len(candidates)):
-        pair = _pair(split, u, split.place[candidates[k]])
-        if pair != NONE and split.pair_first[pair] < known:
-            log_weights[k] = -np.inf
-
-
-@compiled
-def _draw_partners(
-    split: _Split, u: int, number: int, scratch: _Scratch, where: Array, candidates: Array, log_weights: Array
-) -> None:
-    """One of each part of all to whom the source has been, but for who is true or hard."""
-    parts = min(PARTNERS, number)
-    for part in range(parts):
-        r = min(int((part + where[part]) * number / parts), number - 1)
-        place = split.by_first[split.pair_from[u] + r]
-        if not scratch.is_left_out[place]:
-            candidates[1 + HARD + part] = split.catalogue[place]
-            log_weights[1 + HARD + part] = math.log(number / parts)
-
-
-@compiled
 def _draw_rest(
     catalogue: Array, left_out: Array, where: Array, candidates: Array, log_weights: Array
 ) -> None:
@@ -257,5 +246,27 @@ def _draw_rest(
         r = min(int((part + where[part]) * rest / parts), rest - 1)
         while skipped < len(left_out) and left_out[skipped] - skipped <= r:
             skipped += 1
-        candidates[REST + part] = catalogue[r + skipped]
-        log_weights[REST + part] = math.log(rest / parts)
+        candidates[part] = catalogue[r + skipped]
+        log_weights[part] = math.log(rest / parts)
+
+
+@compiled
+def _without_partners(split: _Split, u: int, known: int, candidates: Array, log_weights: Array) -> None:
+    """Of what was drawn of the rest, partners do not count: they are drawn apart."""
+    for k in range(len(candidates)):
+        pair = _pair(split, u, split.place[candidates[k]])
+        if pair != NONE and split.pair_first[pair] < known:
+            log_weights[k] = -np.inf
+
+
+@compiled
+def _draw_partners(
+    catalogue: Array, partners: Array, scratch: _Scratch, where: Array, candidates: Array, log_weights: Array
+) -> None:
+    """One of each part of all to whom a source has been, but for who is true or hard."""
+    parts = min(len(where), len(partners))
+    for part in range(parts):
+        place = partners[min(int((part + where[part]) * len(partners) / parts), len(partners) - 1)]
+        if not scratch.is_left_out[place]:
+            candidates[part] = catalogue[place]
+            log_weights[part] = math.log(len(partners) / parts)
