@@ -121,8 +121,9 @@ def _run_nodes(tree: ast.AST) -> Iterator[ast.AST]:
 def _tree(module: str, sources: Path) -> ast.Module:
     tree = ast.parse(_texts(sources)[module])
     for node in ast.walk(tree):
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
-        if documented and ast.get_docstring(node) is not None:
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+            continue
+        if ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
     return tree
 
