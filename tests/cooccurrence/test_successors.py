@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from keat.cooccurrence import KernelCooccurrence
+from keat.cooccurrence.kept_successors import unpacked
 from keat.cooccurrence.pair_records import SHELF, SUCCESSORS
 from keat.errors import InputError
 
@@ -34,7 +35,7 @@ def test_all_successors_are_there_while_shelves_have_room() -> None:
     past = moves([(0, there) for there in range(1, 30)], 100)
     number = int(past.tables.nodes[0]["number_of_shelves"])
     assert 4 <= number <= MOST_SHELVES
-    held = past.state()["shelves.node"]
+    held = unpacked(past.state())["shelves.node"]
     assert sorted(held[held >= 0].tolist()) == list(range(1, 30))
     assert asked(past, 0, 17) == pytest.approx(1 / 30)
 
@@ -44,7 +45,7 @@ def test_what_others_have_outgrown_is_used_again() -> None:
     past = moves([(here, 100 + there) for here in range(20) for there in range(60)], 200)
     assert (past.tables.nodes["number_of_shelves"][:20] == MOST_SHELVES).all()
     assert past.tables.free[0] < 20 * MOST_SHELVES + 2 * MOST_SHELVES
-    state = past.state()
+    state = unpacked(past.state())
     assert len(state["shelves.node"]) == 20 * MOST_SHELVES
     empty = state["shelves.node"] < 0
     assert all((state[f"shelves.{name}"][empty] == 0).all() for name in ("short", "long", "steps"))
@@ -56,7 +57,7 @@ def test_the_strongest_stay_and_totals_are_of_all() -> None:
     crowd = [(0, int(there)) for there in rng.permutation(np.arange(100, 2100))]
     pairs = [pair for one in crowd for pair in (one, (0, int(rng.choice(often))))]
     past = moves(pairs, 2100)
-    held = past.state()["shelves.node"]
+    held = unpacked(past.state())["shelves.node"]
     assert len(held) == MOST_SHELVES
     assert set(often) <= set(held.flatten().tolist())
     told = sum(asked(past, 0, there) for there in often)
@@ -73,7 +74,7 @@ def test_what_keeps_coming_gets_in() -> None:
 
 def test_a_successor_on_another_shelf_is_refused() -> None:
     past = moves([(0, there) for there in range(1, 30)], 100)
-    state = past.state()
+    state = unpacked(past.state())
     nodes = state["shelves.node"].clone()
     wrong = next(v for v in range(1, 30) if v not in nodes[0])
     nodes[0, 0] = wrong

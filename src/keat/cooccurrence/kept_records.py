@@ -1,7 +1,8 @@
 """A co-occurrence as it is kept in files, and what it must look like before loops that do not look are let
 loose on it.
 
-The shelves of successors are kept one destination after the other; where they were in memory is not.
+The shelves of successors are kept one destination after the other (`kept_successors`); where they were in
+memory is not.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from keat.cooccurrence.kept_successors import packed, unpacked
 from keat.cooccurrence.pair_records import (
     EVENTS,
     IN,
@@ -65,11 +67,13 @@ def kept(tables: Tables, num_nodes: int) -> dict[str, Tensor]:
     nodes = tables.nodes[: num_nodes + 1 + happened.max(initial=NONE)]
     for name, records in _records(tables._replace(nodes=nodes)).items():
         arrays |= {f"{name}.{field}": records[field].copy() for field in _fields(tables, name)}
-    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+    state = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    return packed(state) if tables.edition > 1 else state
 
 
 def restored(state: Mapping[str, Tensor], tables: Tables) -> Tables:
     """Tables like these that hold a state."""
+    state = unpacked(state)
     _check(state, tables)
     records: dict[str, Any] = {}
     for name, like in _records(tables).items():
