@@ -78,5 +78,5 @@ def test_popularity_of_long_ago_keeps_its_order() -> None:
     model = Base3(train)
     model.observe(train)
     model.observe(EventStream.from_arrays(np.zeros(n, int), np.full(n, 3), np.arange(1, n + 1), num_nodes=5))
-    values = model.log_popularity.values
+    values = model.popularity.logs.values
     assert values[3] > values[1] > values[2] > values[4] == -math.inf

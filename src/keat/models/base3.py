@@ -54,7 +54,7 @@ class Base3(LinkModel):
 
     def __init__(self, train: EventStream) -> None:
         self.counts = FadingCounts(train.num_nodes)
-        self.log_popularity = NodeArray(train.num_nodes, -math.inf, np.float64)
+        self.popularity = _Popularity(train.num_nodes)
         place = min(int(len(train) * (1 - REMEMBERED)), len(train) - 1)
         self.seen_from = int(train.t[place]) if len(train) else 0
         self.trained_until = int(train.t[-1]) if len(train) else 0
@@ -63,7 +63,7 @@ class Base3(LinkModel):
 
     def reset(self) -> None:
         self.counts.clear()
-        self.log_popularity.clear()
+        self.popularity.clear()
         self.fadings = 0  # events since the training split
         self.visits = _Visits()
 
@@ -72,13 +72,13 @@ class Base3(LinkModel):
         self.visits.observe(events)
         late = events.t > self.trained_until
         when = (self.fadings + np.cumsum(late)) * -math.log(FADING)
-        _add_logarithms(self.log_popularity.writable(events.dst), frozen(events.dst), frozen(when))
+        self.popularity.add(events.dst, when)
         self.fadings += int(late.sum())
 
     def score(self, queries: Queries) -> torch.Tensor:
         there, back = self.counts.rows(queries.src, queries.candidates), self._rows_back(queries)  # (B, C)
         seen = (there >= 0) & (self.counts.of_pairs(there, LAST) >= self.seen_from)
-        popular = self._popular(queries.candidates)
+        popular = self.popularity.is_high(queries.candidates)
         together = self._together(queries, there, back)
         case = 2 * seen + popular  # (B, C)
         return torch.from_numpy(OF_CASE[case] + TOGETHER[case] * (together / (1 + together)))
@@ -89,15 +89,6 @@ class Base3(LinkModel):
         own = np.repeat(queries.src, queries.shape[1])[:, None]
         return self.counts.rows(candidates.ravel(), own).reshape(queries.shape)
 
-    def _popular(self, candidates: Ids) -> npt.NDArray[np.bool_]:
-        values = self.log_popularity.values
-        values = values[values > -math.inf]  # who never was a destination is not popular
-        known = len(values)
-        least = np.partition(values, known - POPULAR)[known - POPULAR] if known > POPULAR else -math.inf
-        of_candidates = self.log_popularity.at(candidates)
-        popular: npt.NDArray[np.bool_] = (of_candidates >= least) & (of_candidates > -math.inf)
-        return popular
-
     def _together(self, queries: Queries, there: Integers, back: Integers) -> Floats:
         """s, (B, C)."""
         met = self.counts.of_pairs(there, COUNT) + self.counts.of_pairs(back, COUNT)
@@ -105,8 +96,36 @@ class Base3(LinkModel):
         now = self.fadings * -math.log(FADING)
         visible = np.zeros(len(queries.src))
         window = self.clock.ticks(VISIBLE)
-        self.visits.sum_up(queries.src, queries.t, self.log_popularity.values, now, window, visible)
+        self.visits.sum_up(queries.src, queries.t, self.popularity.logs.values, now, window, visible)
         return visible[:, None] + met / (1.0 + met)
+
+
+class _Popularity:
+    """Logarithms of popularity, and who leads. They only rise, so the leaders are kept up event by event."""
+
+    def __init__(self, num_nodes: int) -> None:
+        self.logs = NodeArray(num_nodes, -math.inf, np.float64)
+        self.places = NodeArray(num_nodes, -1, np.int64)  # of each node among the leaders
+        self.clear()
+
+    def clear(self) -> None:
+        self.logs.clear()
+        self.places.clear()
+        self.leaders = np.empty(POPULAR, dtype=np.int64)
+        self.number, self.last = 0, 0  # of leaders, and the place of the least popular of them
+
+    def add(self, nodes: Ids, when: Floats) -> None:
+        logs, places = self.logs.writable(nodes), self.places.writable(nodes)
+        self.number, self.last = _rise(
+            logs, places, self.leaders, self.number, self.last, frozen(nodes), frozen(when)
+        )
+
+    def is_high(self, nodes: Ids) -> npt.NDArray[np.bool_]:
+        """Whether a node is as popular as the last of the leaders; who never was a destination is not."""
+        logs = self.logs.at(nodes)
+        least = self.logs.values[self.leaders[self.last]] if self.number == POPULAR else -math.inf
+        high: npt.NDArray[np.bool_] = (logs >= least) & (logs > -math.inf)
+        return high
 
 
 class _Visits:
@@ -167,9 +186,26 @@ def _sum_up(
 
 
 @compiled
-def _add_logarithms(log_sums: Numbers, nodes: Ids, new: Floats) -> None:
-    """log(e^old + e^new), one after the other; the new is never much smaller."""
+def _rise(
+    logs: Numbers, places: Numbers, leaders: Integers, number: int, last: int, nodes: Ids, new: Floats
+) -> tuple[int, int]:
+    """log(e^old + e^new), one after the other; the new is never much smaller. Returns how many lead, and the
+    place of the last of them."""
     for i in range(len(nodes)):
-        old = log_sums[nodes[i]]
-        low, high = min(old, new[i]), max(old, new[i])
-        log_sums[nodes[i]] = high + math.log1p(math.exp(low - high))
+        node = nodes[i]
+        low, high = min(logs[node], new[i]), max(logs[node], new[i])
+        logs[node] = high + math.log1p(math.exp(low - high))
+        place = places[node]
+        if place < 0 and number < len(leaders):
+            leaders[number], places[node] = node, number
+            number += 1
+            place = last  # whoever is last now has to be found
+        elif place < 0 and logs[node] > logs[leaders[last]]:
+            places[leaders[last]] = -1
+            leaders[last], places[node] = node, last
+            place = last
+        if place == last:
+            for k in range(number):
+                if logs[leaders[k]] < logs[leaders[last]]:
+                    last = k
+    return number, last
