@@ -92,7 +92,8 @@ def _jodie(model: JODIE, queries: Queries) -> Tensor:
     src, dst, t = (as_tensor(np.ascontiguousarray(part)).long() for part in _pairs(queries))
     ends = ((src, model.source_gaps), (dst, model.destination_gaps))
     z_u, z_v = (
-        model.drifted(model.state.memory[nodes], model.state.last_update[nodes], t, gaps) for nodes, gaps in ends
+        model.drifted(model.state.memory[nodes], model.state.last_update[nodes], t, gaps)
+        for nodes, gaps in ends
     )
     logits: Tensor = model.decoder.fc2(torch.relu(model.decoder.fc1(torch.cat((z_u, z_v), dim=1))))
     return logits[:, 0]

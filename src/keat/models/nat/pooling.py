@@ -77,7 +77,11 @@ def in_common(
 
 
 def corrections(
-    left: Pooled, at_left: tuple[Tensor, Tensor], right: Pooled, at_right: tuple[Tensor, Tensor], table: Tensor
+    left: Pooled,
+    at_left: tuple[Tensor, Tensor],
+    right: Pooled,
+    at_right: tuple[Tensor, Tensor],
+    table: Tensor,
 ) -> Tensor:
     """What is added (V, code) for nodes that both ends hold, each in a slot of a moment (V,)."""
     extra = _extra(table)
