@@ -85,7 +85,8 @@ def most_telling(x: LeftOut) -> str:
     most = x.past[0]
     if most.effect == 0:
         return "No past event of the two makes a difference by itself."
+    then = signed(x.score - most.effect, plus=False)
     return (
         f"What counted most is the event of {most.end} with {most.other}, {ago(most.since, x.unit)} before: "
-        f"without it, the score would be {signed(x.score - most.effect, plus=False)} ({signed(-most.effect)})."
+        f"without it, the score would be {then} ({signed(-most.effect)})."
     )

@@ -18,7 +18,7 @@ def left_out_section(x: Scored) -> str:
         Heading("score without it", "without it", right=True),
         EFFECT,
     ]
-    rows = [
+    rows: list[list[str | float]] = [
         [
             f"{one.end} with {one.other}" + ("" if one.row is None else f"\nrow {one.row}"),
             ago(one.since, x.unit),
