@@ -113,9 +113,9 @@ def _notes(x: Scored) -> list[str]:
     notes = _notes_on_attention(x) if isinstance(x, Explanation) else []
     if isinstance(x, LeftOut):
         notes.append(
-            f"The {x.model['name']} knows past events themselves and nothing else of the past, so leaving one "
-            "out is exact: the score is what it would be had the event not been. An event further back may then "
-            "come into sight. The network is not a sum, so effects need not add up."
+            f"The {x.model['name']} knows past events themselves and nothing else of the past, so leaving "
+            "one out is exact: the score is what it would be had the event not been. An event further back "
+            "may then come into sight. The network is not a sum, so effects need not add up."
         )
     if x.pair is not None:
         notes.append(
