@@ -33,8 +33,8 @@ KEEP_SUMS = ["jodie", "dyrep", "ctan", "tncn", "nat", "tpnet", "slm", "utg-gcn"]
 def make_stream() -> EventStream:
     """Few nodes, so that the two of a pair share events; some events are with oneself."""
     rng = np.random.default_rng(4)
-    ends = rng.integers(0, 9, (2, 60))
-    return EventStream.from_arrays(*ends, np.sort(rng.integers(0, 30, 60)) * 10, num_nodes=10)
+    src, dst = rng.integers(0, 9, (2, 60))
+    return EventStream.from_arrays(src, dst, np.sort(rng.integers(0, 30, 60)) * 10, num_nodes=10)
 
 
 def without(stream: EventStream, row: int) -> EventStream:

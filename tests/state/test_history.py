@@ -135,6 +135,8 @@ def test_without_an_event_is_a_search_through_the_others(seed: int, event: int, 
     with history.without(event):
         found = history.before(nodes, t, k)
     for row, node, time in zip(found, nodes, t, strict=True):
-        others = [entry for entry in search(events, node, time, 200) if entry >= 0 and entry >> 1 != event]
+        others = [
+            entry for entry in search(events, int(node), int(time), 200) if entry >= 0 and entry >> 1 != event
+        ]
         assert row[row >= 0].tolist() == others[-k:]
     assert (history.before(nodes, t, k) == before).all()
