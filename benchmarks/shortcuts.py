@@ -121,6 +121,7 @@ def measure(path: Path, names: Sequence[str], quick: bool) -> dict[str, Any]:
     for name in names:
         say(f"{name} …")
         found[name] = compare(SIDES[name], SIDES[name].config, stream, 2 if quick else 7)
+        say("  {plain_ms:.2f} ms plainly, {ms:.3f} ms here".format(**found[name]))
     dataset = stream.name if path.exists() else "simulated payments"
     return {"benchmark": "shortcuts", "dataset": dataset, "block": BLOCK, "models": found}
 

@@ -12,6 +12,7 @@ pytest.importorskip("benchmarks", reason="benchmarks/ is not on the path; run as
 
 from benchmarks import shortcuts
 from benchmarks.shortcuts import SIDES, Side, compare
+from benchmarks.shortcuts_plain import plainly
 
 STREAM = simulate_payments(2_400, cardholders=40, merchants=30, seed=1)
 
@@ -24,7 +25,6 @@ def test_both_ways_give_the_same_scores(name: str) -> None:
 
 
 def test_another_score_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    plainly = shortcuts.plainly
     monkeypatch.setattr(shortcuts, "plainly", lambda *given: plainly(*given) + 0.01)
     with pytest.raises(AssertionError, match="not close"):
         compare(Side("tgn"), smaller(SIDES["tgn"].config), STREAM, 0)

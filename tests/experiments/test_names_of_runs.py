@@ -35,7 +35,7 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "rank-training": "8a17fe1a791a5510",
     "table-board": "65c38329200eccea",
     "table-dgraphfin": "7aaf4dd4caca8ccd",
-    "table-dyglib": "d778acd1211ebdc8",
+    "table-dyglib": "238d8eb98c14980c",
     "table-flight": "98010a79f849fe58",
     "table-jodie": "bd57d6fecbc988cc",
     "table-kernels": "a3800ad05e5d52e7",

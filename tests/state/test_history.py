@@ -122,3 +122,21 @@ def test_absent_slots_of_an_empty_history_lead_to_a_node_that_exists() -> None:
     assert not slots.mask.any()
     for column in (slots.other, slots.event, slots.happened):
         assert torch.equal(column, torch.zeros(NODES, 3, dtype=torch.int64))
+
+
+@given(seed=st.integers(0, 10**6), event=st.integers(0, 79), k=st.integers(1, 12))
+def test_without_an_event_is_a_search_through_the_others(seed: int, event: int, k: int) -> None:
+    events = stream(seed)
+    history = EventHistory(NODES, 3)
+    history.observe(events)
+    nodes = np.arange(NODES).repeat(27)
+    t = np.tile(10**9 + np.arange(27), NODES)
+    before = history.before(nodes, t, k)
+    with history.without(event):
+        found = history.before(nodes, t, k)
+    for row, node, time in zip(found, nodes, t, strict=True):
+        others = [
+            entry for entry in search(events, int(node), int(time), 200) if entry >= 0 and entry >> 1 != event
+        ]
+        assert row[row >= 0].tolist() == others[-k:]
+    assert (history.before(nodes, t, k) == before).all()

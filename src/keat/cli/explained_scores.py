@@ -6,7 +6,7 @@ import math
 
 from keat.cli.console import out, print_table
 from keat.events import humanize
-from keat.explain import EventExplanation, Explanation, Scored
+from keat.explain import EventExplanation, Explanation, LeftOut, Scored
 from keat.explain.contrast import Contrast
 from keat.explain.contrast_wording import difference_line, what_an_effect_is
 from keat.explain.event_wording import counterfactual, part_row, what_is_usual
@@ -34,6 +34,9 @@ def show_explanation(x: Scored | EventExplanation) -> None:
         _show_pair(x)
     if isinstance(x, Explanation):
         _show_attention(x)
+    if isinstance(x, LeftOut):
+        _show_left_out(x)
+        return  # the most telling is in the sentence why
     out.print(story(x))
 
 
@@ -81,6 +84,23 @@ def _left_out(number: int, what: str) -> str:
     more = number - SHOWN
     plural = "s" if more > 1 else ""
     return f" {more} more {what}{plural} with smaller effects: see the page." if more > 0 else ""
+
+
+def _show_left_out(x: LeftOut) -> None:
+    rows = [
+        [
+            f"{one.end} with {one.other}",
+            "–" if one.row is None else str(one.row),
+            short_ago(one.since, x.unit),
+            signed(one.effect),
+            signed(x.score - one.effect, plus=False),
+        ]
+        for one in x.past[:SHOWN]
+    ]
+    columns = ["event", "row", "age", "effect", "without it"]
+    caption = f"without it: the score had that event not been.{_left_out(len(x.past), 'past event')}"
+    if rows:
+        print_table("Past events of the two", columns, rows, caption)
 
 
 def _show_contrast(x: Scored, contrast: Contrast) -> None:

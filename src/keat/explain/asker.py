@@ -16,6 +16,7 @@ from keat.datasets.loading import Dataset
 from keat.errors import InputError
 from keat.explain.contrast import FIRST, Contrast, ScoredCandidates, contrasted
 from keat.explain.explanation import explain_pair
+from keat.explain.left_out import explain_by_leaving_out
 from keat.explain.playback import HeldOut, Playback, split_of
 from keat.explain.scored import Names, Scored, explain_by_pair_term
 from keat.explain.subject import Subject
@@ -108,7 +109,9 @@ class Asker(Playback[LearnedLinkModel]):
         score = float(model.score(ask))  # also makes room for unseen nodes
         if self.attends:
             return explain_pair(model, src, dst, t, older=older, names=names, rank=rank)
-        return explain_by_pair_term(model, src, dst, t, score, names=names, rank=rank)
+        if isinstance(model, ExplainsPairs):
+            return explain_by_pair_term(model, src, dst, t, score, names=names, rank=rank)
+        return explain_by_leaving_out(model, src, dst, t, score, names=names, rank=rank)
 
     def _candidates(self, src: int, t: int, asked: list[int]) -> ScoredCandidates:
         """Those asked about, and after them all other destinations so far."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from keat.events import humanize
 from keat.explain.ends import End
 from keat.explain.explanation import Explanation
+from keat.explain.left_out import LeftOut, most_telling
 from keat.explain.pair_wording import evidence
 from keat.explain.phrases import ago, rank_written, signed, where_and_when
 from keat.explain.scored import Scored
@@ -26,6 +27,8 @@ def story(x: Scored) -> str:
     """The most telling thing in a sentence: of the attention, or of the pair."""
     if isinstance(x, Explanation):
         return counterfactual(x) or "Neither end has a past event: the score comes from memory alone."
+    if isinstance(x, LeftOut):
+        return most_telling(x)
     most = None if x.pair is None else next(iter(evidence(x.pair, x.unit)), None)
     if most is None:
         return "Nothing is known of the two."

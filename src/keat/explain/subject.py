@@ -14,7 +14,7 @@ from keat.events import TimeUnit
 from keat.events.feature_encoding import ColumnEncoding
 from keat.events.fingerprint import DataFacts
 from keat.models.contract import LearnedLinkModel
-from keat.models.explainable import ExplainsPairs, attention_of
+from keat.models.explainable import ExplainsPairs, attention_of, history_of
 from keat.models.node_head import EventHead
 
 Model = TypeVar("Model", bound=LearnedLinkModel | EventHead)
@@ -51,10 +51,12 @@ class Subject(AnySubject[LearnedLinkModel]):
     """A model that scores links."""
 
     def require_explainable(self) -> None:
-        """By an attention or by a pair term."""
-        if attention_of(self.present) is None and not isinstance(self.present, ExplainsPairs):
+        """By an attention, by a pair term, or by leaving past events out."""
+        model = self.present
+        if attention_of(model) is None and not isinstance(model, ExplainsPairs) and history_of(model) is None:
             raise InputError(
-                f"{self.where} holds a {self.name}; explanations read the attention of TGN and pair terms. "
+                f"{self.where} holds a {self.name}, which keeps what came of past events and not the events, "
+                "so that none can be left out; explanations also read the attention of TGN and pair terms. "
                 "It can be asked for predictions and be evaluated all the same."
             )
 

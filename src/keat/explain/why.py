@@ -15,6 +15,7 @@ from keat.explain.ends import End, Neighbor
 from keat.explain.event import EventExplanation
 from keat.explain.explained import Explained
 from keat.explain.explanation import Explanation
+from keat.explain.left_out import LeftOut, most_telling
 from keat.explain.phrases import ago, both, ordinal, signed, times
 from keat.explain.scored import Scored
 from keat.explain.why_event import NOTABLE, REASONS, why_event
@@ -30,6 +31,8 @@ def why(x: Explained) -> str:
     assert isinstance(x, Scored)
     if x.contrast is not None:
         return why_contrast(x, x.contrast)
+    if isinstance(x, LeftOut):
+        return f"{place(x)}. {most_telling(x)}"
     if x.pair is None:
         assert isinstance(x, Explanation)
         return f"{_with_fact(x)} {weighed(x)}"

@@ -97,7 +97,8 @@ class TNCN(TGN):
         for p in pieces:
             part = queries.rows(p.start, p.stop)
             common = self.state.graph().common(part.src, part.candidates, far=self.config.mode == 2)
-            z, (own, shared) = self._embed_distinct([part.src, common.node], [], t[p])
+            nodes: list[npt.NDArray[np.integer]] = [part.src, common.node]
+            z, (own, shared) = self._embed_distinct(nodes, [], t[p])
             both = torch.arange(len(z), len(z) + len(candidates), device=z.device).expand(part.shape)
             sums = self._sums(torch.cat((z, columns.T)), own, both, shared, common, t[p])
             self.predictor.renew(logits[p], z, own, columns, sums)
@@ -107,7 +108,8 @@ class TNCN(TGN):
         """Candidates of each query by itself."""
         common = self.state.graph().common(queries.src, queries.candidates, far=self.config.mode == 2)
         count, width = queries.shape
-        nodes = [queries.src, common.node, np.broadcast_to(queries.candidates, queries.shape).ravel()]
+        everybody = np.broadcast_to(queries.candidates, queries.shape).ravel()
+        nodes: list[npt.NDArray[np.integer]] = [queries.src, common.node, everybody]
         asked = [np.arange(count), common.pair // max(width, 1), np.arange(count).repeat(width)]
         z, (own, shared, others) = self._embed_distinct(nodes, asked, t)
         candidates = others.view(count, width)

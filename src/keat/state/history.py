@@ -8,6 +8,9 @@ the history of the node at its *other* end, as it was at that moment, begins rig
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import numpy.typing as npt
 import torch
@@ -87,6 +90,23 @@ class EventHistory(nn.Module):
         self._features[first:last] = features
         _chain(self._previous, self._head, self._node, 2 * first, 2 * last)
         self._length = last
+
+    @contextmanager
+    def without(self, event: int) -> Iterator[None]:
+        """For a while, as if one event had not been: what is read of chains does not have it."""
+        places: list[tuple[Integers, int, int]] = []  # where an entry was led to from, and which
+        for entry in (2 * event + 1, 2 * event):  # both may be in one chain, the second next to the first
+            node, behind = int(self._node[entry]), int(self._previous[entry])
+            table, place = self._head, node
+            while table[place] != entry:
+                table, place = self._previous, int(table[place])
+            table[place] = behind
+            places.append((table, place, entry))
+        try:
+            yield
+        finally:
+            for table, place, entry in reversed(places):
+                table[place] = entry
 
     # -- reading -------------------------------------------------------------------------------------
 

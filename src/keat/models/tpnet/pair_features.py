@@ -33,7 +33,7 @@ class PairFeatures(nn.Module):
             part.flatten(1) for part in (weight[..., :k, :k], both, weight[..., k:, k:])
         )
         mine, ours, theirs = (torch.log1p(gram.clamp(min=0)).flatten(-3) for gram in (own, cross, other))
-        known = torch.cat(torch.broadcast_tensors(ours, theirs), dim=-1)  # (…, 2·M·K·K)
+        known = torch.cat((ours, theirs.expand_as(ours)), dim=-1)  # (…, 2·M·K·K)
         hidden = functional.linear(known, torch.cat((of_cross, of_other), dim=1))  # (…, 4 dim)
         hidden = hidden.add_(functional.linear(mine, of_own, self.linear1.bias))
         features: Tensor = self.linear2(torch.relu_(hidden))

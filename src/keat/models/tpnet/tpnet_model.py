@@ -128,8 +128,8 @@ class TPNet(LearnedLinkModel):
                 queries.src, queries.candidates, queries.t, until_query=self.until_query
             )
             step = max(1, DECODED_AT_ONCE // max(1, queries.shape[1]))
-            pieces = zip(*(torch.split(gram.to(self.device), step) for gram in grams), strict=True)
-            return torch.cat([self._decode(self.pair(*piece), None) for piece in pieces])
+            rows = zip(*(torch.split(gram.to(self.device), step) for gram in grams), strict=True)
+            return torch.cat([self._decode(self.pair(*some), None) for some in rows])
         if self.encoder is None or queries.shape[1] <= PAIRS_WITH_TOKENS:
             return self._read(queries, *_NOTHING)[0]
         pieces = [  # of the candidates: tokens of a long list would not fit

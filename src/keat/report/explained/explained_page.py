@@ -11,6 +11,7 @@ from keat.disk import write_text
 from keat.explain.event import EventExplanation
 from keat.explain.explained import Explained
 from keat.explain.explanation import Explanation
+from keat.explain.left_out import LeftOut
 from keat.explain.link_wording import facts_line, model_line, story
 from keat.explain.phrases import ago, signed
 from keat.explain.scored import Scored
@@ -18,6 +19,7 @@ from keat.report.explained.attention_charts import deletion, sweeps
 from keat.report.explained.contrast_table import contrast_section
 from keat.report.explained.event_page import event_page
 from keat.report.explained.explained_document import explained_document
+from keat.report.explained.left_out_table import left_out_section
 from keat.report.explained.pair_tables import pair_section
 from keat.report.explained.past_tables import choices, table
 from keat.report.html.document import asset
@@ -50,7 +52,7 @@ def page(x: Explained) -> str:
         facts=facts_line(x),
         story=story(x),
         tiles=_tiles(x),
-        sections="".join((contrast_section(x), pair_section(x), attention)),
+        sections="".join((contrast_section(x), pair_section(x), left_out_section(x), attention)),
         notes=_notes(x),
         program=_program(x) if isinstance(x, Explanation) and x.has_past else "",
     )
@@ -93,6 +95,8 @@ def _tiles(x: Scored) -> list[tuple[str, str]]:
                 "faithfulness: most attended against random",
             ),
         ]
+    elif isinstance(x, LeftOut):
+        tiles.append((f"{len(x.past)}", "past events of the two, each left out by itself"))
     elif x.model["name"] != "keat-rank":
         tiles.append((signed(x.score_of_embeddings), "from the embeddings of the two"))
     return tiles
@@ -107,6 +111,12 @@ def _what_a_score_is(x: Scored) -> str:
 
 def _notes(x: Scored) -> list[str]:
     notes = _notes_on_attention(x) if isinstance(x, Explanation) else []
+    if isinstance(x, LeftOut):
+        notes.append(
+            f"The {x.model['name']} knows past events themselves and nothing else of the past, so leaving "
+            "one out is exact: the score is what it would be had the event not been. An event further back "
+            "may then come into sight. The network is not a sum, so effects need not add up."
+        )
     if x.pair is not None:
         notes.append(
             "The pair term reads sums over past events that fade with age, exactly and over all of the past, "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from keat.explain.ends import End
 from keat.explain.event import EventExplanation
 from keat.explain.explained import Explained
 from keat.explain.explanation import Explanation
+from keat.explain.left_out import LeftOut
 from keat.explain.link_wording import (
     LOGIT_PARTS,
     counterfactual,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BARS = 12  # in a panel of a labelled event
+PAST = "past events: effect of each"
 LABEL = 40  # letters in a line beside a bar
 Effects = Sequence[tuple[str, float]]  # by name
 
@@ -45,6 +47,9 @@ def write_picture(x: Explained, path: Path) -> None:
         _write_event_picture(x, path)
         return
     assert isinstance(x, Scored)
+    if isinstance(x, LeftOut):
+        _write_effects(x, model_line(x), {PAST: _past_effects(x)}, path)
+        return
     attention = x if isinstance(x, Explanation) and x.has_past else None
     ratios = [1.25, 1, 1, 1] if attention is not None else []
     ratios += [] if x.pair is None else [1.25]
@@ -72,16 +77,24 @@ def _write_event_picture(x: EventExplanation, path: Path) -> None:
         (fill(f"{event_wording.title(x, part)}: {event_wording.known(x, part)}", LABEL), part.effect)
         for part in x.parts[:BARS]
     ]
-    past = [(f"{one.end} with {one.other}, {ago(one.since, x.unit)}", one.effect) for one in x.past[:BARS]]
     titled = {
         "effect: how much lower the score would be otherwise": parts,
-        "past events: effect of each": past,
+        PAST: _past_effects(x),
     }
+    _write_effects(x, event_wording.model_line(x), titled, path)
+
+
+def _past_effects(x: EventExplanation | LeftOut) -> Effects:
+    return [(f"{one.end} with {one.other}, {ago(one.since, x.unit)}", one.effect) for one in x.past[:BARS]]
+
+
+def _write_effects(x: Explained, model: str, titled: Mapping[str, Effects], path: Path) -> None:
+    """A panel of bars for each title that has any, under the sentence why."""
     drawn = {title: effects for title, effects in titled.items() if effects}
     tall = 2.2 + 0.3 * max(map(len, drawn.values()), default=0)
     figure = pyplot().figure(figsize=(4 + 5 * max(1, len(drawn)), tall), layout="constrained")
     why = fill(x.why, 60 + 60 * len(drawn))
-    figure.suptitle(f"{why}\n{event_wording.model_line(x)}", fontsize=10)
+    figure.suptitle(f"{why}\n{model}", fontsize=10)
     for place, (title, effects) in enumerate(drawn.items()):
         _effects(figure.add_subplot(1, len(drawn), place + 1), title, effects)
     save_picture(figure, path, dpi=130)
