@@ -124,7 +124,7 @@ def test_the_drawn_ones_stand_for_all_of_their_kind(events: EventStream, partner
 
 
 def test_partners_are_drawn_apart_where_the_catalogue_is_large() -> None:
-    catalogue = np.arange(640)
+    catalogue = np.arange(640, dtype=np.int32)
     events = EventStream.from_arrays([0], [5], [1], num_nodes=640)
     assert HardNegatives(events, catalogue, 10).partners == PARTNERS
     assert HardNegatives(events, catalogue, 11).partners == 0
