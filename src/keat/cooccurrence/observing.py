@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from keat.cooccurrence.looking_ahead import look_ahead
 from keat.cooccurrence.newcomers import FIRST_MEETING, NEW_SOURCE, come_fresh
 from keat.cooccurrence.pair_index import go_on_doubling, pair_key, put, row_at, row_of, slot_of
 from keat.cooccurrence.pair_records import (
@@ -39,6 +40,7 @@ def observe(tables: Tables, src: Array, dst: Array, t: Array, first: int, last: 
         go_on_doubling(tables.places, tables.layout, tables.clock[PAIRS])
         if not has_room(tables):
             return i
+        look_ahead(tables, src, dst, i, last)
         _observe_one(tables, src[i], dst[i], t[i])
     return last
 

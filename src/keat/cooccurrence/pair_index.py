@@ -116,6 +116,18 @@ def row_of(index: Array, layout: Array, pairs: Array, src: int, dst: int) -> np.
 
 
 @compiled_into
+def likely_slot(layout: Array, key: np.int64) -> np.int64:
+    """Where a pair mostly is."""
+    return home(layout, _hash(key))
+
+
+@compiled_into
+def likely_row(index: Array, layout: Array, key: np.int64) -> np.int64:
+    """What is there, or -1, whichever pair it may be."""
+    return row_at(index, likely_slot(layout, key))
+
+
+@compiled_into
 def go_on_doubling(index: Array, layout: Array, pairs: int) -> None:
     """A step, every few pairs, of a doubling that has begun."""
     if pairs % EVERY == 0 and layout[BORDER] < 1 << layout[BITS]:

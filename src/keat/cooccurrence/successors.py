@@ -82,7 +82,7 @@ def _remember(
     if left.number_of_shelves == 0:
         left.shelf, left.number_of_shelves = _new_block(tables, 1), 1
     while True:
-        shelf = tables.shelves[left.shelf + _shelf_of(v, left.number_of_shelves)]
+        shelf = tables.shelves[left.shelf + shelf_of(v, left.number_of_shelves)]
         node, place = shelf.node, NONE
         for s in range(SHELF):  # without a way out, so that all are compared at once
             if node[s] == v:
@@ -117,7 +117,7 @@ def _put(shelf: Record, v: int, short: np.float32, long: np.float32, steps: np.f
 
 
 @compiled_into
-def _shelf_of(v: int, shelves: int) -> np.int64:
+def shelf_of(v: int, shelves: int) -> np.int64:
     """Twice as many shelves part those of each: the number is of the upper bits, which are spread well."""
     return np.int64((np.uint32(v) * _MULTIPLIER) >> np.uint32(24)) & (shelves - 1)
 
@@ -130,7 +130,7 @@ def in_place(nodes: Array, shelves: Array) -> bool:
         for i in range(number):
             shelf = shelves[left.shelf + i]
             for s in range(SHELF):
-                if shelf.node[s] != NONE and _shelf_of(shelf.node[s], number) != i:
+                if shelf.node[s] != NONE and shelf_of(shelf.node[s], number) != i:
                     return False
     return True
 
@@ -146,7 +146,7 @@ def _double(tables: Tables, left: Record) -> None:
             v = full.node[s]
             if v == NONE:
                 break
-            shelf = tables.shelves[new + _shelf_of(v, 2 * number)]
+            shelf = tables.shelves[new + shelf_of(v, 2 * number)]
             place = 0
             while shelf.node[place] != NONE:
                 place += 1

@@ -57,3 +57,4 @@ from keat.ops.compiling import compiled as compiled
 from keat.ops.compiling import compiled_into as compiled_into
 from keat.ops.compiling import compiled_sums as compiled_sums
 from keat.ops.compiling import frozen as frozen
+from keat.ops.prefetching import prefetch as prefetch
