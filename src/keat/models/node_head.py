@@ -180,4 +180,40 @@ class CountingEventHead(EventHead):
         self.encoder.load_stream_state(encoder)
 
 
-HEADS: dict[str, type[NodeHead]] = {"node": NodeHead, "event": EventHead, "event+counts": CountingEventHead}
+class AttributeHead(NodeHead):
+    """An attribute of the coming event from both ends before it: the head reads [z_src(t) ‖ z_dst(t)]. Where
+    it is a value, the answer is in its own unit: the training split's median and mean distance from it are
+    kept with the parameters."""
+
+    name = "attribute head"
+    center: Tensor
+    size: Tensor
+
+    def __init__(self, encoder: EmbedsNodes, outputs: int, *, frozen: bool = False) -> None:
+        super().__init__(encoder, outputs, frozen=frozen)
+        self.register_buffer("center", torch.zeros(()))
+        self.register_buffer("size", torch.ones(()))
+
+    def _input_dim(self) -> int:
+        return 2 * self.encoder.embedding_dim
+
+    def scale_answers(self, center: float, size: float) -> None:
+        """Answers are values of this middle and size."""
+        self.center.fill_(center)
+        self.size.fill_(size)
+
+    def read(self, queries: NodeQueries) -> Tensor:
+        assert isinstance(queries, EventQueries)
+        both = self._embed(np.concatenate((queries.node, queries.other)), np.tile(queries.t, 2))
+        return torch.cat(both.chunk(2), dim=1)
+
+    def judge(self, read: Tensor) -> Tensor:
+        return super().judge(read) * self.size + self.center
+
+
+HEADS: dict[str, type[NodeHead]] = {
+    "node": NodeHead,
+    "event": EventHead,
+    "event+counts": CountingEventHead,
+    "attribute": AttributeHead,
+}

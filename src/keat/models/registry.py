@@ -18,6 +18,7 @@ from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
 from keat.models.architectures import ARCHITECTURES, Architecture, StreamConfig
+from keat.models.attribute_means import EVERY, BoostedTrees, LastAttribute, MeanAttribute
 from keat.models.base3 import Base3
 from keat.models.contract import EmbedsNodes, LearnedLinkModel, LearnedModel, LinkModel, NodeModel
 from keat.models.counts import CountsAndRecencies
@@ -216,6 +217,20 @@ LABEL_MODELS: dict[str, NodeEntry] = {
     "counts": ModelEntry(
         CountsAndRecencies, "logistic regression on plain counts and recencies", heuristic=True
     ),
+}
+
+
+ATTRIBUTE_MODELS: dict[str, NodeEntry] = {
+    **{
+        f"{what}-{of}": ModelEntry(partial(build, of=of), f"{about} of the {of}", heuristic=True)
+        for what, build, about in (
+            ("last", LastAttribute, "the last value"),
+            ("mean", MeanAttribute, "the mean"),
+            ("faded-mean", partial(MeanAttribute, fading=True), "the mean of evidence that fades"),
+        )
+        for of in EVERY
+    },
+    "boosted-trees": ModelEntry(BoostedTrees, "boosted trees on sums that fade", heuristic=True),
 }
 
 
