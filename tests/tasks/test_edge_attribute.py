@@ -183,6 +183,12 @@ def test_values_and_classes_are_learned_too(target: str, tmp_path: Path) -> None
         assert float(again[:, 0].mean()) == pytest.approx(found["mae"])
 
 
+def test_a_block_of_reports_alone_asks_nothing() -> None:
+    trees = ATTRIBUTE_MODELS["boosted-trees"].build(opened("delay>5", ("delay=80000",)).train)
+    none = np.zeros(0, dtype=np.int32)
+    assert trees.inputs(none, none, none.astype(np.int64)).shape == (0, 30)  # type: ignore[attr-defined]
+
+
 def test_sums_fade_as_they_are_defined() -> None:
     """Against a loop over all earlier events."""
     rng = np.random.default_rng(1)

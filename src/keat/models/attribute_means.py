@@ -223,7 +223,7 @@ class BoostedTrees(AttributeModel):
         for each in self.sums:
             sums, weight = each.at(src, dst, t)
             means = (sums + self.prior) / (weight[:, :, None] + 1.0)
-            columns += [means.reshape(len(t), -1), np.log1p(weight)]
+            columns += [means.reshape(len(t), len(self.half_lives) * self.outputs), np.log1p(weight)]
         return np.concatenate(columns, axis=1)
 
     def score(self, queries: NodeQueries) -> Tensor:
