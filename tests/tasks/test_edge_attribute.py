@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,7 +30,7 @@ from keat.tasks.script import Ask, Observe
 from keat.tasks.task_factory import make_task
 from keat.training.evaluate import evaluate
 
-SMALL = {"dim": 8, "neighbors": 4, "epochs": 2, "lr": 3e-3, "seed": 1}
+SMALL: dict[str, Any] = {"dim": 8, "neighbors": 4, "epochs": 2, "lr": 3e-3, "seed": 1}
 
 
 def flights(number: int = 900) -> pd.DataFrame:
@@ -107,7 +108,7 @@ def test_what_is_known_late_is_told_late() -> None:
     np.testing.assert_array_equal(fixed.t[~is_asked(fixed)], frame["t"] + 300)
 
 
-MODELS = ("tgn", "keat-tgn", "tgat", "graphmixer")
+MODELS = ("tgn", "keat-tgn", "tgat", "graphmixer", "keat-dygformer")
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +116,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A small run of each model, whose attribute is known late."""
     folder, data = tmp_path_factory.mktemp("runs"), opened("delay>5", ("delay=300",))
     for name in MODELS:
-        options = {key: value for key, value in SMALL.items() if key != "dim" or "tgn" in name}
+        options: dict[str, Any] = {"epochs": 2, "lr": 3e-3} if "former" in name else dict(SMALL)
+        if "tgn" not in name:
+            options.pop("dim", None)
         keat.train(name, data, task="edge-attribute", out=folder / name, watchers=(), **options)
     return {name: folder / name for name in MODELS}
 
@@ -142,6 +145,7 @@ def test_neither_the_own_attribute_nor_a_late_one_changes_a_score(name: str, run
     changed.loc[first:, "delay"] = -changed.loc[first:, "delay"]
     before, after = (opened("delay>5", ("delay=300",), each) for each in (frame, changed))
     tasks = [make_task(data, "test", kind="edge-attribute") for data in (before, after)]
+    model: Any
     if name in MODELS:
         model = open_model(runs[name], read_run_file(runs[name]))
     else:
@@ -186,7 +190,7 @@ def test_values_and_classes_are_learned_too(target: str, tmp_path: Path) -> None
 def test_a_block_of_reports_alone_asks_nothing() -> None:
     trees = ATTRIBUTE_MODELS["boosted-trees"].build(opened("delay>5", ("delay=80000",)).train)
     none = np.zeros(0, dtype=np.int32)
-    assert trees.inputs(none, none, none.astype(np.int64)).shape == (0, 30)  # type: ignore[attr-defined]
+    assert trees.inputs(none, none, none.astype(np.int64)).shape == (0, 30)
 
 
 def test_sums_fade_as_they_are_defined() -> None:

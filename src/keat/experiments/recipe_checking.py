@@ -15,6 +15,7 @@ from keat.experiments.job import FIT_OF_GRAPHS, GRAPH_LABEL, fit_of
 from keat.experiments.line import Settings
 from keat.experiments.published import published
 from keat.experiments.sources import source_of
+from keat.models.architectures import ARCHITECTURES
 from keat.models.gearsage import GEARSageConfig
 from keat.models.registry import (
     ATTRIBUTE_MODELS,
@@ -24,6 +25,7 @@ from keat.models.registry import (
     NODE_MODELS,
     TRAINED,
     assemble,
+    embeds_events,
 )
 from keat.runs.spec import configuration
 from keat.tasks.task_spec import Kind, TaskSpec
@@ -42,8 +44,8 @@ METRICS = {  # of each task a recipe can be of
 MODELS_OF: dict[str, Collection[str]] = {  # but of links
     "node-property": NODE_MODELS,
     "edge-attribute": {
-        **ATTRIBUTE_MODELS,
-        **{name: NODE_MODELS[name] for name in NODE_MODELS if name in TRAINED},
+        *ATTRIBUTE_MODELS,
+        *(name for name, entry in ARCHITECTURES.items() if embeds_events(entry)),
     },
 }
 BEST_HEURISTIC = "best heuristic"  # on a dataset: by its validation split

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.events import EventStream, NodeLabels
-from keat.models.contract import EmbedsNodes, LearnedNodeModel, NodeQueries
+from keat.models.contract import EmbedsNodes, EmbedsPairs, LearnedNodeModel, NodeQueries
 from keat.state import EventCounts, as_tensor, parts_of
 
 
@@ -189,8 +189,8 @@ class AttributeHead(NodeHead):
     center: Tensor
     size: Tensor
 
-    def __init__(self, encoder: EmbedsNodes, outputs: int, *, frozen: bool = False) -> None:
-        super().__init__(encoder, outputs, frozen=frozen)
+    def __init__(self, encoder: EmbedsNodes | EmbedsPairs, outputs: int, *, frozen: bool = False) -> None:
+        super().__init__(encoder, outputs, frozen=frozen)  # type: ignore[arg-type]  # which reads nodes alone
         self.register_buffer("center", torch.zeros(()))
         self.register_buffer("size", torch.ones(()))
 
@@ -204,6 +204,8 @@ class AttributeHead(NodeHead):
 
     def read(self, queries: NodeQueries) -> Tensor:
         assert isinstance(queries, EventQueries)
+        if isinstance(self.encoder, EmbedsPairs):
+            return self.encoder.pair_embeddings(queries.node, queries.other, queries.t)
         both = self._embed(np.concatenate((queries.node, queries.other)), np.tile(queries.t, 2))
         return torch.cat(both.chunk(2), dim=1)
 
