@@ -27,6 +27,9 @@ def as_format_1(run: Path, *, clock: bool = True, stream: EventStream | None = N
     (run / "run.json").write_text(json.dumps(content, indent=1))
 
 
+LABELS_SINCE = ("target", "known_after")
+
+
 def format_1(file: RunFile, stream: EventStream | None = None) -> dict[str, Any]:
     spec, facts = file.spec, file.facts
     fitting, data = asdict(spec.fitting), asdict(facts.data)
@@ -66,4 +69,5 @@ def _labels(file: RunFile) -> dict[str, Any] | None:
     labels, task = file.spec.source.labels, file.spec.task
     if labels == LabelSource() and (task.protocol, task.labelled) == ("strict", "src"):
         return None
-    return asdict(labels) | {"protocol": task.protocol, "labelled": task.labelled}
+    known = {name: value for name, value in asdict(labels).items() if name not in LABELS_SINCE}
+    return known | {"protocol": task.protocol, "labelled": task.labelled}

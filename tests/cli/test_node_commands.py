@@ -109,6 +109,22 @@ def test_a_frozen_encoder(contacts: Path, tmp_path: Path) -> None:
     assert "An encoder is for node tasks: node-label or node-property" in assert_fails(wrong)
 
 
+def test_an_attribute_of_the_coming_event(contacts: Path, tmp_path: Path) -> None:
+    file, target = contacts / "contacts.csv", ("--target", "weight>5", "--known-after", "weight=60")
+    beside = keat("evaluate", "heuristics", file, *target, "--json").json["results"]
+    assert {"last-pair", "mean-source", "faded-mean-destination", "boosted-trees"} <= {
+        each["model"] for each in beside
+    }
+    trained = keat("train", "tgn", file, *target, "--out", tmp_path / "run", *SMALL).json
+    assert 0 <= trained["test"]["auc"] <= 1
+    again = keat("evaluate", tmp_path / "run", file, "--json").json
+    assert again["auc"] == pytest.approx(trained["test"]["auc"])
+    said = assert_fails(keat("predict", tmp_path / "run", "--source", "1"))
+    assert "Attributes of events are evaluated" in said
+    assert "cannot go on with new files" in assert_fails(keat("update", tmp_path / "run", file))
+    assert "has no column 'speed'" in assert_fails(keat("evaluate", "mean-pair", file, "--target", "speed"))
+
+
 def test_labels_of_nodes_from_a_file(contacts: Path) -> None:
     options = ("--node-labels", contacts / "people.csv", "--positive", "-1", "--labelled", "dst")
     result = keat("evaluate", "counts", contacts / "contacts.csv", *options, "--json").json

@@ -16,7 +16,7 @@ from keat.experiments.job import Job, spec_of
 from keat.experiments.line import Line, Score
 from keat.experiments.recipe import Arm, Recipe
 from keat.experiments.recipe_table import table_of
-from keat.models.registry import LINK_MODELS, NODE_MODELS
+from keat.models.registry import ATTRIBUTE_MODELS, LINK_MODELS, NODE_MODELS
 from keat.report.sections.comparison import shown
 from keat.runs.spec import SourceSpec
 from keat.tasks.task_spec import TaskSpec
@@ -65,9 +65,10 @@ def test_every_piece_and_every_root_is_there() -> None:
         assert set(roots) <= closure(roots, OF_TASKS), task
 
 
-@pytest.mark.parametrize("name", sorted({**LINK_MODELS, **NODE_MODELS}))
+@pytest.mark.parametrize("name", sorted({**LINK_MODELS, **NODE_MODELS, **ATTRIBUTE_MODELS}))
 def test_every_model_has_a_code_that_is_more_than_its_own_file(name: str) -> None:
     kind = "link-ranking" if name in LINK_MODELS else "node-property"
+    kind = "edge-attribute" if name in ATTRIBUTE_MODELS else kind
     job = Job("d", spec_of(name, {}, {}, 1, TaskSpec(kind=kind), SourceSpec("d")))  # type: ignore[arg-type]
     assert job.code() == job.code()
     assert "keat.models.contract" in closure(job.model_files, frozenset({"models"}))

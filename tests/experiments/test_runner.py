@@ -9,6 +9,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,6 +20,8 @@ from keat.experiments.code_fingerprint import Code
 from keat.experiments.job import Job, spec_of
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Settings
+from keat.experiments.recipe import load_recipe
+from keat.experiments.recipe_table import table_of
 from keat.experiments.runner import keys_of, run_jobs
 from keat.experiments.sources import source_of
 from keat.experiments.work import run_folder
@@ -251,3 +254,45 @@ def test_runs_of_another_code_are_run_again_when_that_is_said(job: Job, file: Pa
     assert again.test == first.test
     assert len(ledger.lines()) == 2
     assert run_jobs([job], ledger, tmp_path / "runs", listener=nobody) == [again]  # the later one
+
+
+def test_an_attribute_of_events_is_run_by_a_recipe(tmp_path: Path) -> None:
+    stream = simulate_payments(1_500, seed=3)
+    rng = np.random.default_rng(0)
+    amount = rng.random(len(stream)).astype(np.float32)
+    columns = {"src": stream.src, "dst": stream.dst, "t": stream.t, "amount": amount}
+    pq.write_table(pa.table(columns), tmp_path / "mine.parquet")
+    (tmp_path / "mine.toml").write_text(ATTRIBUTE)
+    recipe = load_recipe(str(tmp_path / "mine.toml"))
+    jobs = recipe.jobs({"mine": str(tmp_path / "mine.parquet")})
+    lines = run_jobs(jobs, Ledger(tmp_path / "ledger.jsonl"), tmp_path / "runs", listener=nobody)
+    assert {line.task for line in lines} == {"edge-attribute"}
+    assert all(line.source.endswith("known_after=amount%3D3600&target=amount%3E0.5") for line in lines)
+    assert all(line.features == ("amount",) for line in lines)
+    assert all(0 < line.tested()["auc"] < 1 for line in lines)
+    row = table_of(recipe, "mine", list(zip(jobs, lines, strict=True)))["rows"][-1]
+    assert str(row["difference"]).endswith("vs mean")
+
+
+ATTRIBUTE = """
+title = "Amounts"
+about = "A test."
+metric = "auc"
+also = ["ap"]
+task = "edge-attribute"
+datasets = ["mine"]
+seeds = 1
+[fit]
+epochs = 1
+[reading.mine]
+target = "amount>0.5"
+known_after = "amount=3600"
+[[arms]]
+label = "mean"
+model = "mean-pair"
+[[arms]]
+label = "KEAT"
+model = "keat-tgn"
+config = { dim = 8, neighbors = 3 }
+against = "mean"
+"""

@@ -66,7 +66,7 @@ TaskOption = Annotated[
     str | None,
     typer.Option(
         "--task",
-        help="link-ranking, link-classification, node-property or node-label.",
+        help="link-ranking, link-classification, node-property, node-label or edge-attribute.",
         show_default="what the data is made for",
     ),
 ]

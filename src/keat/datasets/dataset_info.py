@@ -10,7 +10,7 @@ from typing import Any, Literal
 from keat.events import EventStream, TimeUnit
 
 Family = Literal["tgbl", "tgbn", "jodie", "dgraphfin"]
-TaskKind = Literal["link-ranking", "link-classification", "node-property", "node-label"]
+TaskKind = Literal["link-ranking", "link-classification", "node-property", "node-label", "edge-attribute"]
 Metric = Literal["mrr", "ap", "ndcg", "auc"]
 # Whom negatives are drawn from: destinations that occur, or every id between the lowest and the highest of
 # the whole stream or of the split, which may be of nodes that never are a destination.

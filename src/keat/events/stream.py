@@ -40,6 +40,7 @@ class EventStream:
     labels: npt.NDArray[Any] | None = None  # (N,), one label for each event
     node_features: npt.NDArray[np.float32] | None = None  # (num_nodes, d_n)
     node_labels: NodeLabels | None = None
+    label_classes: int = 0  # how many there are, where labels are classes
     name: str = "events"
     offset: int = field(default=0)  # position of this slice's first event in the whole stream
 

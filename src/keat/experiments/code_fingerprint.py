@@ -38,10 +38,16 @@ SHARED = ("keat.training.evaluate", "keat.training.fit", "keat.events.splitting"
 ROOTS: Mapping[str, tuple[str, ...]] = {  # of the protocol, by the first word of a kind of task
     "link": (*SHARED, "keat.training.lessons", "keat.tasks.task_factory"),
     "graph": (*SHARED, "keat.training.graph_lessons", "keat.tasks.graph_label"),
+    "edge": (*SHARED, "keat.training.node_tasks", "keat.models.node_head", "keat.tasks.task_factory"),
     "node": (*SHARED, "keat.training.node_tasks", "keat.models.node_head", "keat.tasks.task_factory"),
 }
 NOT_OF_LINKS = frozenset(  # the factory of tasks imports them, and links do not go through them
-    ("keat.tasks.node_label", "keat.tasks.node_property", "keat.tasks.derived_labels")
+    (
+        "keat.tasks.node_label",
+        "keat.tasks.node_property",
+        "keat.tasks.edge_attribute",
+        "keat.tasks.attribute_source",
+    )
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import keat
@@ -13,6 +14,7 @@ from keat.experiments.line import Settings
 from keat.experiments.sources import how_read
 from keat.models.architectures import ARCHITECTURES
 from keat.models.registry import (
+    ATTRIBUTE_MODELS,
     GRAPH_BASELINES,
     LABEL_MODELS,
     LINK_MODELS,
@@ -74,9 +76,12 @@ class Job:
         if self.model in TRAINED:
             entry = TRAINED[self.model]
             return (entry.kind.__module__, type(entry.config).__module__)
-        for known in (LINK_MODELS, NODE_MODELS, LABEL_MODELS):
+        for known in (LINK_MODELS, NODE_MODELS, LABEL_MODELS, ATTRIBUTE_MODELS):
             if self.model in known:
-                home = known[self.model].build.__module__
+                build: Any = known[self.model].build
+                while isinstance(build, partial):
+                    build = build.func
+                home = build.__module__
                 return ("keat.models.forecasts" if home.endswith(".registry") else home,)
         return (GRAPH_BASELINES[self.model].__module__,)
 

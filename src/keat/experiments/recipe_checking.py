@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_type_hints
 
@@ -15,14 +15,17 @@ from keat.experiments.job import FIT_OF_GRAPHS, GRAPH_LABEL, fit_of
 from keat.experiments.line import COSTS, Settings
 from keat.experiments.published import published
 from keat.experiments.sources import source_of
+from keat.models.architectures import ARCHITECTURES
 from keat.models.gearsage import GEARSageConfig
 from keat.models.registry import (
+    ATTRIBUTE_MODELS,
     GRAPH_ARCHITECTURES,
     GRAPH_BASELINES,
     LINK_MODELS,
     NODE_MODELS,
     TRAINED,
     assemble,
+    embeds_events,
 )
 from keat.runs.presets import usual_fit
 from keat.runs.spec import configuration
@@ -36,7 +39,15 @@ METRICS = {  # of each task a recipe can be of
     "link-ranking": ("mrr", "hits@1", "hits@3", "hits@10"),
     "link-classification": ("ap", "auc", "ap_batch_mean", "auc_batch_mean"),
     "node-property": ("ndcg@10",),
+    "edge-attribute": ("auc", "ap", "accuracy", "log_loss", "skill", "mae"),  # by what the target is
     GRAPH_LABEL: ("auc", "ap"),
+}
+MODELS_OF: dict[str, Collection[str]] = {  # but of links
+    "node-property": NODE_MODELS,
+    "edge-attribute": {
+        *ATTRIBUTE_MODELS,
+        *(name for name, entry in ARCHITECTURES.items() if embeds_events(entry)),
+    },
 }
 BEST_HEURISTIC = "best heuristic"  # on a dataset: by its validation split
 OVER_HEURISTIC = "over_heuristic"  # a column: how far the metric is above that of the best heuristic
@@ -80,7 +91,7 @@ def _require_arm(arm: Arm, recipe: Recipe) -> None:
     if recipe.task == GRAPH_LABEL:
         models: Iterable[str] = {**GRAPH_ARCHITECTURES, **GRAPH_BASELINES}
     else:
-        models = NODE_MODELS if recipe.task == "node-property" else LINK_MODELS
+        models = MODELS_OF.get(recipe.task, LINK_MODELS)
     _require_known(f"model of {recipe.task}", [arm.model], models)
     _require_known("dataset of an arm", [*arm.datasets, *arm.sample], recipe.datasets)
     others = [other.label for other in recipe.arms]

@@ -79,6 +79,8 @@ def without_blocks(
     edges = np.linspace(0, number, blocks + 1).astype(int).tolist()
     kept = [torch.cat((outcomes[:low], outcomes[high:])) for low, high in pairwise(edges)]
     found = [metrics(outcomes) for outcomes in kept]
+    if not all(math.isfinite(value) for each in found for value in each.values()):
+        return None  # a metric needs both kinds of outcome, and a part has one
     return {name: [round(each[name], DIGITS) for each in found] for name in found[0]}
 
 

@@ -25,6 +25,7 @@ from keat.runs.run_evaluation import SomeTask, evaluate_run, heuristic, heuristi
 from keat.runs.run_file import is_run, read_run_file
 from keat.runs.run_model import Data, open_model, train_run
 from keat.runs.spec import RunSpec, SourceSpec
+from keat.tasks.edge_attribute import EdgeAttribute
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkTask
 from keat.tasks.script import TGB_BATCH
@@ -192,7 +193,9 @@ def _refreshes(job: Job, data: Data) -> dict[str, int]:
 
 def score_of(task: SomeTask, found: Evaluation) -> Score:
     """Metrics with what the sampling error of a difference needs, where outcomes are all that they are of."""
-    blocks = without_blocks(task.metrics, found.outcomes) if isinstance(task, LinkTask) else None
+    blocks = (
+        without_blocks(task.metrics, found.outcomes) if isinstance(task, LinkTask | EdgeAttribute) else None
+    )
     return Score(found.metrics, found.standard_errors, blocks)
 
 

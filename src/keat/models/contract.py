@@ -7,7 +7,7 @@ cannot look into the future: what it has not observed, it does not know.
 can do it quickly is trained and validated that way.
 
 What only some models can do is a class of its own here, which others ask for by `isinstance`: `ReadsByTime`,
-`KeepsEvents`, `EmbedsNodes`. What can be explained of a model, `keat.models.explainable` says.
+`KeepsEvents`, `EmbedsNodes`, `EmbedsPairs`. What can be explained of a model, `keat.models.explainable` says.
 """
 
 from __future__ import annotations
@@ -259,6 +259,18 @@ class EmbedsNodes(LearnedLinkModel):
     @abstractmethod
     def last_layer(self) -> nn.Linear:
         """Of the decoder; where it is zero, so is every score."""
+
+
+class EmbedsPairs(LearnedLinkModel):
+    """A model that embeds both ends of a pair together, each as seen with the other."""
+
+    embedding_dim: int  # of an end
+
+    @abstractmethod
+    def pair_embeddings(
+        self, src: npt.NDArray[np.int32], dst: npt.NDArray[np.int32], t: npt.NDArray[np.int64]
+    ) -> Tensor:
+        """(n, 2 d): the source's and the destination's at a time, side by side."""
 
 
 class LearnedNodeModel(LearnedModel, NodeModel):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from keat.events import EventStream, NodeLabels
-from keat.models.contract import EmbedsNodes, LearnedNodeModel, NodeQueries
+from keat.models.contract import EmbedsNodes, EmbedsPairs, LearnedNodeModel, NodeQueries
 from keat.state import EventCounts, as_tensor, parts_of
 
 
@@ -180,4 +180,42 @@ class CountingEventHead(EventHead):
         self.encoder.load_stream_state(encoder)
 
 
-HEADS: dict[str, type[NodeHead]] = {"node": NodeHead, "event": EventHead, "event+counts": CountingEventHead}
+class AttributeHead(NodeHead):
+    """An attribute of the coming event from both ends before it: the head reads [z_src(t) ‖ z_dst(t)]. Where
+    it is a value, the answer is in its own unit: the training split's median and mean distance from it are
+    kept with the parameters."""
+
+    name = "attribute head"
+    center: Tensor
+    size: Tensor
+
+    def __init__(self, encoder: EmbedsNodes | EmbedsPairs, outputs: int, *, frozen: bool = False) -> None:
+        super().__init__(encoder, outputs, frozen=frozen)  # type: ignore[arg-type]  # which reads nodes alone
+        self.register_buffer("center", torch.zeros(()))
+        self.register_buffer("size", torch.ones(()))
+
+    def _input_dim(self) -> int:
+        return 2 * self.encoder.embedding_dim
+
+    def scale_answers(self, center: float, size: float) -> None:
+        """Answers are values of this middle and size."""
+        self.center.fill_(center)
+        self.size.fill_(size)
+
+    def read(self, queries: NodeQueries) -> Tensor:
+        assert isinstance(queries, EventQueries)
+        if isinstance(self.encoder, EmbedsPairs):
+            return self.encoder.pair_embeddings(queries.node, queries.other, queries.t)
+        both = self._embed(np.concatenate((queries.node, queries.other)), np.tile(queries.t, 2))
+        return torch.cat(both.chunk(2), dim=1)
+
+    def judge(self, read: Tensor) -> Tensor:
+        return super().judge(read) * self.size + self.center
+
+
+HEADS: dict[str, type[NodeHead]] = {
+    "node": NodeHead,
+    "event": EventHead,
+    "event+counts": CountingEventHead,
+    "attribute": AttributeHead,
+}

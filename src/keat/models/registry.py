@@ -18,8 +18,16 @@ from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
 from keat.models.architectures import ARCHITECTURES, Architecture, StreamConfig
+from keat.models.attribute_means import EVERY, BoostedTrees, LastAttribute, MeanAttribute
 from keat.models.base3 import Base3
-from keat.models.contract import EmbedsNodes, LearnedLinkModel, LearnedModel, LinkModel, NodeModel
+from keat.models.contract import (
+    EmbedsNodes,
+    EmbedsPairs,
+    LearnedLinkModel,
+    LearnedModel,
+    LinkModel,
+    NodeModel,
+)
 from keat.models.counts import CountsAndRecencies
 from keat.models.explainable import ExplainsPairs
 from keat.models.forecasts import MovingAverage, PersistentForecast
@@ -34,7 +42,7 @@ from keat.models.heuristics import (
     PopTrack,
     WindowedPopularity,
 )
-from keat.models.node_head import NodeHead
+from keat.models.node_head import AttributeHead, NodeHead
 from keat.models.rank import KeatRank, RankConfig
 from keat.models.settings import PAIR_TERMS
 from keat.models.with_pair_term import WithPairTerm
@@ -148,13 +156,14 @@ def add_head(
     encoder: LearnedLinkModel, kind: type[NodeHead], size: int, *, frozen: bool = False, seed: int = 0
 ) -> NodeHead:
     """A head with fresh parameters on a model's embeddings; ``size`` is that of the head."""
-    if not isinstance(encoder, EmbedsNodes):
+    of_pairs = issubclass(kind, AttributeHead) and isinstance(encoder, EmbedsPairs)
+    if not isinstance(encoder, EmbedsNodes) and not of_pairs:
         raise InputError(f"{encoder.name} scores pairs and embeds no single node, so it has no node tasks.")
     if isinstance(encoder, ExplainsPairs):
         raise InputError("A pair term scores pairs of nodes; leave it out (pair_term none) for node tasks.")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        head = kind(encoder, size, frozen=frozen)
+        head = kind(encoder, size, frozen=frozen)  # type: ignore[arg-type]  # as was looked at
     return head.eval()
 
 
@@ -166,6 +175,11 @@ def kind_of(config: Any) -> type[Any]:
 def embeds_nodes(entry: Architecture) -> bool:
     """Whether a model has embeddings of single nodes, which a head for node tasks can read."""
     return issubclass(entry.kind, EmbedsNodes)
+
+
+def embeds_events(entry: Architecture) -> bool:
+    """Whether a head for attributes of events can read both ends of one, each by itself or together."""
+    return issubclass(entry.kind, EmbedsNodes | EmbedsPairs)
 
 
 LINK_MODELS: dict[str, LinkEntry] = {
@@ -216,6 +230,20 @@ LABEL_MODELS: dict[str, NodeEntry] = {
     "counts": ModelEntry(
         CountsAndRecencies, "logistic regression on plain counts and recencies", heuristic=True
     ),
+}
+
+
+ATTRIBUTE_MODELS: dict[str, NodeEntry] = {
+    **{
+        f"{what}-{of}": ModelEntry(partial(build, of=of), f"{about} of the {of}", heuristic=True)
+        for what, build, about in (
+            ("last", LastAttribute, "the last value"),
+            ("mean", MeanAttribute, "the mean"),
+            ("faded-mean", partial(MeanAttribute, fading=True), "the mean of evidence that fades"),
+        )
+        for of in EVERY
+    },
+    "boosted-trees": ModelEntry(BoostedTrees, "boosted trees on sums that fade", heuristic=True),
 }
 
 

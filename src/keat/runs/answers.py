@@ -21,7 +21,7 @@ from keat.errors import InputError, KeatError
 from keat.events import EventStream, Reading
 from keat.events.written_times import parsed, spoken, spoken_column
 from keat.models.contract import EmbedsNodes, LearnedLinkModel, NodeQueries, Queries
-from keat.models.node_head import EventHead, EventQueries, NodeHead
+from keat.models.node_head import AttributeHead, EventHead, EventQueries, NodeHead
 from keat.runs.answer import Answer
 from keat.runs.pairs import read_pairs
 from keat.runs.present import Present
@@ -212,6 +212,8 @@ class Answers:
     def _link_model(self) -> LearnedLinkModel:
         if isinstance(self.model, EventHead):
             raise InputError("This run labels events; it does not rank destinations.")
+        if isinstance(self.model, AttributeHead):
+            raise InputError("Attributes of events are evaluated, not yet predicted one by one.")
         if isinstance(self.model, NodeHead):
             raise InputError("This run tells how a node divides its next period; it does not score pairs.")
         return self.model

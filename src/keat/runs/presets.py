@@ -93,7 +93,7 @@ def usual_fit(
         return WHOLE_GRAPH
     if preset != "usual":
         return _published(model, kind, preset, data)
-    if kind.startswith("node-"):
+    if kind.startswith(("node-", "edge-")):
         return NODES
     return BY_CONFIG.get(type(config), FitConfig())
 

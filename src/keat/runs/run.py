@@ -139,6 +139,8 @@ class Run:
         Nothing is kept in the folder before `save`.
         """
         present = self.present  # which a whole graph has not
+        if self.spec.source.labels.target is not None and not isinstance(source, EventStream):
+            raise InputError("A run of an attribute of events cannot go on with new files yet; train anew.")
         stream = source if isinstance(source, EventStream) else later(self.spec.source.reading).read(source)
         self.facts.require_features(stream.name, stream.feature_dim)
         return present.observe(stream, late)

@@ -12,16 +12,18 @@ from keat.datasets.dgraphfin import DGraphFin
 from keat.datasets.labelled_graph import graph_fingerprint
 from keat.datasets.loading import Dataset
 from keat.errors import InputError, KeatError
+from keat.events.attributes import center_and_size
 from keat.events.fingerprint import DataFacts
 from keat.events.units import clock_of
 from keat.models.contract import LearnedLinkModel, LearnedNodeModel
 from keat.models.gearsage import GEARSage, GEARSageConfig
-from keat.models.node_head import HEADS, NodeHead
+from keat.models.node_head import HEADS, AttributeHead, NodeHead
 from keat.models.registry import add_head, assemble, build_graph_model, build_model
 from keat.runs.facts import HeadFacts, RunFacts
 from keat.runs.run_file import RunFile, read_run_file
 from keat.runs.run_folder import RunFolder, load_best, load_parameters
 from keat.runs.spec import RunSpec
+from keat.tasks.edge_attribute import EdgeAttribute
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.link import LinkTask
 from keat.tasks.task_factory import AnyTask
@@ -136,7 +138,11 @@ def _fresh_model(
     if isinstance(task, LinkTask):
         return model, None
     assert not isinstance(task, GraphLabel)
-    return _node_model(model, spec, task)
+    headed, head = _node_model(model, spec, task)
+    if isinstance(headed, AttributeHead) and isinstance(task, EdgeAttribute) and task.attribute == "value":
+        assert data.train.labels is not None
+        headed.scale_answers(*center_and_size(data.train.labels))
+    return headed, head
 
 
 def _node_model(encoder: LearnedLinkModel, spec: RunSpec, task: AnyTask) -> tuple[NodeHead, HeadFacts]:

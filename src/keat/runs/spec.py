@@ -107,7 +107,7 @@ class RunSpec:
         require_trainable(model)
         task = task or TaskSpec(kind="link-ranking")
         if encoder is not None and not task.is_of_nodes:
-            raise InputError("An encoder is for node tasks: node-label or node-property.")
+            raise InputError("An encoder is for node tasks: node-label or node-property, and edge-attribute.")
         return cls(
             model=model,
             config=configuration(model, **(settings or {})),

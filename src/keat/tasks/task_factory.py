@@ -17,6 +17,7 @@ from keat.disk import is_file
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
+from keat.tasks.edge_attribute import EdgeAttribute
 from keat.tasks.kinds import NEGATIVES, TASKS, End, NegativesName, Protocol, TaskKind
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.node_label import NodeLabel
@@ -24,7 +25,7 @@ from keat.tasks.node_property import NodeProperty
 from keat.tasks.pair_negatives import pair_negatives
 from keat.tasks.ranking_negatives import sample_negatives
 
-AnyTask = LinkRanking | LinkClassification | NodeProperty | NodeLabel
+AnyTask = LinkRanking | LinkClassification | NodeProperty | NodeLabel | EdgeAttribute
 
 LARGEST_CATALOGUE = 12_000  # up to here a positive is ranked against every destination: no sampling noise
 SAMPLED = 100  # beyond, against this many
@@ -54,6 +55,8 @@ def make_task(
         return _node_property(dataset, split, protocol)
     if kind == "node-label":
         return NodeLabel(history, part, end)
+    if kind == "edge-attribute":
+        return EdgeAttribute(history, part)
     if kind == "link-classification":
         strategy: str = negatives or "random"
         _require_strategy(kind, strategy)

@@ -43,7 +43,8 @@ class TaskSpec:
 
     @property
     def is_of_nodes(self) -> bool:
-        return self.kind is not None and self.kind.startswith("node-")
+        """Whether a head reads embeddings of nodes for it."""
+        return self.kind is not None and self.kind.startswith(("node-", "edge-"))
 
     def make(self, data: Dataset, split: Split, *, trust_pickle: bool = False) -> AnyTask:
         """The task of a split, or of a sample of it."""

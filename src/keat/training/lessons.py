@@ -141,5 +141,5 @@ def usual_refresh(kind: str, train: EventStream, in_turn: bool) -> int:
     asked at times of their own, with all events up to then observed, a batch at a time."""
     if kind == "node-property":
         return TGB_BATCH
-    strict = (in_turn and kind != "node-label") or is_crowded(train.t, TGB_BATCH)
+    strict = (in_turn and kind.startswith("link-")) or is_crowded(train.t, TGB_BATCH)
     return 1 if strict else TGB_BATCH

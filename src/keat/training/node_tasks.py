@@ -10,10 +10,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from keat.datasets.loading import Dataset
-from keat.models.registry import LABEL_MODELS, NODE_MODELS, NodeEntry
+from keat.models.registry import ATTRIBUTE_MODELS, LABEL_MODELS, NODE_MODELS, NodeEntry
+from keat.tasks.edge_attribute import EdgeAttribute
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.task_factory import training_labels
+from keat.training.attribute_lessons import AttributeLessons
 from keat.training.lessons import Lessons
 from keat.training.node_lessons import NodeLabelLessons, NodePropertyLessons
 
@@ -52,7 +54,16 @@ def _label_head(task: NodeLabel, counts: bool) -> Head:
     return Head("event+counts" if counts else "event", task.events.feature_dim)
 
 
+def _attribute_lessons(task: EdgeAttribute, data: Dataset, batch_size: int) -> Lessons:  # noqa: ARG001
+    return AttributeLessons(data.train, batch_size)
+
+
+def _attribute_head(task: EdgeAttribute, counts: bool) -> Head:  # noqa: ARG001
+    return Head("attribute", task.outputs)
+
+
 NODE_TASKS: dict[str, NodeTask] = {
     "node-property": NodeTask("node properties", _property_lessons, _property_head, NODE_MODELS),
+    "edge-attribute": NodeTask("attributes of events", _attribute_lessons, _attribute_head, ATTRIBUTE_MODELS),
     "node-label": NodeTask("labels of events", _label_lessons, _label_head, LABEL_MODELS),
 }

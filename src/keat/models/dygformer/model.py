@@ -13,7 +13,7 @@ from keat.clock import PLAIN, Clock
 from keat.cooccurrence.widths import geometric_widths
 from keat.errors import InputError, unknown_name
 from keat.kernels import Identity, create_kernel
-from keat.models.contract import KeepsEvents, Queries, ReadsByTime
+from keat.models.contract import EmbedsPairs, KeepsEvents, Queries, ReadsByTime
 from keat.models.decoders import MergeLayer
 from keat.models.dygformer.bundles import bundles, by_length
 from keat.models.dygformer.config import COOCCURRENCES, READINGS, DyGFormerConfig
@@ -29,7 +29,7 @@ PAIRS_AT_ONCE = 1 << 10  # in evaluation: of 64 tokens each, some 200 MiB
 TOKENS_LEARNING, TOKENS_SCORING = 4096, 1024  # encoded together
 
 
-class DyGFormer(KeepsEvents, ReadsByTime):
+class DyGFormer(KeepsEvents, EmbedsPairs, ReadsByTime):
     """The tokens of a pair (u, v) at time t are the patches p of u's last events before t, then those of v's:
 
         x_p = [node ‖ message ‖ φ(Δ) ‖ co-occurrence], each through a linear layer of its own
@@ -72,6 +72,7 @@ class DyGFormer(KeepsEvents, ReadsByTime):
         )
         dim = 4 * config.channel
         self.encoder = Encoder(dim, config.layers, config.heads, config.dropout, config.reading)
+        self.embedding_dim = config.out_dim
         self.output = nn.Linear(dim, config.out_dim)
         self.decoder = MergeLayer(config.out_dim, config.out_dim, config.out_dim, 1)
 
@@ -95,10 +96,29 @@ class DyGFormer(KeepsEvents, ReadsByTime):
                 )
         return torch.cat(logits).view(queries.shape)
 
+    def pair_embeddings(
+        self, src: npt.NDArray[np.int32], dst: npt.NDArray[np.int32], t: npt.NDArray[np.int64]
+    ) -> Tensor:
+        parts = [self.output.weight.new_empty((0, 2 * self.embedding_dim))]
+        at_once = len(src) if self.training else PAIRS_AT_ONCE
+        for start in range(0, len(src), max(1, at_once)):
+            part = slice(start, start + at_once)
+            z_u, z_v, place = self._ends(src[part], t[part], np.arange(len(src[part])), dst[part])
+            parts.append(torch.cat((z_u, z_v), dim=1).index_select(0, place))
+        return torch.cat(parts)
+
     def _logits(
         self, src: npt.NDArray[np.int32], t: Integers, row: Integers, nodes: npt.NDArray[np.int32]
     ) -> Tensor:
         """Logits (N,) of pairs (src[row[i]], nodes[i]) at t[row[i]]."""
+        z_u, z_v, place = self._ends(src, t, row, nodes)
+        logits: Tensor = self.decoder(z_u, z_v)[:, 0]
+        return logits.index_select(0, place)
+
+    def _ends(
+        self, src: npt.NDArray[np.int32], t: Integers, row: Integers, nodes: npt.NDArray[np.int32]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Both ends (M, d) of distinct pairs, and which of them each pair (src[row[i]], nodes[i]) is (N,)."""
         length, patch, alike = self.config.length, self.config.patch, self.config.legacy_padding
         mine = sample(self.state, src, t, length, patch, alike)
         others = sample(self.state, nodes, t[row], length, patch, alike)
@@ -118,8 +138,7 @@ class DyGFormer(KeepsEvents, ReadsByTime):
         z_u, z_v = self.output(encode(tokens, x, psi)).unbind(1)
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
-        logits: Tensor = self.decoder(z_u, z_v)[:, 0]
-        return logits.index_select(0, torch.from_numpy(place[same]).to(self.device))
+        return z_u, z_v, torch.from_numpy(place[same]).to(self.device)
 
     def _tokens(
         self, sequences: Sequences, tokens: PairTokens, sums: FadingSums | None, t: Integers
