@@ -17,7 +17,7 @@ from keat.datasets.loading import Dataset, load
 from keat.errors import InputError, UnknownNameError
 from keat.events import EventStream
 from keat.events.attributes import attribute_kind, is_asked, known_evidence
-from keat.models.attribute_means import FadingMeans
+from keat.models.attribute_means import BoostedTrees, FadingMeans
 from keat.models.contract import NodeModel
 from keat.models.registry import ATTRIBUTE_MODELS
 from keat.runs.run_evaluation import evaluate_run
@@ -189,6 +189,7 @@ def test_values_and_classes_are_learned_too(target: str, tmp_path: Path) -> None
 
 def test_a_block_of_reports_alone_asks_nothing() -> None:
     trees = ATTRIBUTE_MODELS["boosted-trees"].build(opened("delay>5", ("delay=80000",)).train)
+    assert isinstance(trees, BoostedTrees)
     none = np.zeros(0, dtype=np.int32)
     assert trees.inputs(none, none, none.astype(np.int64)).shape == (0, 30)
 
@@ -199,7 +200,7 @@ def test_sums_fade_as_they_are_defined() -> None:
     src, dst = rng.integers(0, 4, 60).astype(np.int32), rng.integers(0, 4, 60).astype(np.int32)
     t, y = np.sort(rng.integers(0, 500, 60)), rng.normal(size=(60, 2))
     for of in ("pair", "source", "destination"):
-        sums = FadingMeans(of, 2, [np.inf, 40.0])  # type: ignore[arg-type]
+        sums = FadingMeans(of, 2, [np.inf, 40.0])
         for low in range(0, 60, 7):
             rows = slice(low, low + 7)
             found, weight = sums.at(src[rows], dst[rows], t[rows])
