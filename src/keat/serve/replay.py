@@ -1,0 +1,103 @@
+"""A state from files: the newest snapshot that is sound, and the rows of the log after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from keat.errors import InputError
+from keat.serve.live_ids import LiveIds
+from keat.serve.live_state import Happened, LiveState
+from keat.serve.log import Log, LogDamagedError, Tail
+from keat.serve.log_rows import Row, columns_of
+from keat.serve.recent_ids import RecentIds
+from keat.serve.served_run import ServedRun
+from keat.serve.snapshots import Snapshot, snapshots
+
+AT_ONCE = 4_096  # rows that are observed together
+
+
+def replayed(served: ServedRun, log: Log, until: int | None = None) -> tuple[LiveIds, LiveState]:
+    """Ids and state as they were right after an event, by default the last. The event ends a row, or the
+    state is that before its row. The run has just been opened: its model is the one that advances."""
+    ids, state, tail = _from_snapshot(served, log, until)
+    rows = log.rows(tail)
+    if until is not None:
+        rows = ((first, row) for first, row in rows if first + len(row) - 1 <= until)
+    while some := [row for _, row in islice(rows, AT_ONCE)]:
+        observe_rows(served, ids, state, some, log)
+    return ids, state
+
+
+def observe_rows(served: ServedRun, ids: LiveIds, state: LiveState, rows: list[Row], log: Log) -> None:
+    """Rows as they were when they were scored, without scoring them again."""
+    try:
+        for row in rows:
+            if row.newcomers:
+                ids.welcome(row.newcomers)
+        state.observe(happened_in(served, rows, len(ids), state.last_time))
+    except ValueError as error:
+        raise LogDamagedError(f"{log.path} is damaged: {error}; restore the folder from a copy.") from error
+
+
+def happened_in(served: ServedRun, rows: list[Row], nodes: int, last_time: int) -> Happened:
+    """The events of rows; what does not fit to the nodes and times there are is refused."""
+    columns = columns_of(rows)
+    for side in (columns.src, columns.dst):
+        if side.min() < 0 or side.max() >= nodes:
+            raise ValueError("a row names a node that nobody has")
+    if columns.t[0] < last_time or (columns.t[1:] < columns.t[:-1]).any():
+        raise ValueError("times of rows fall")
+    width = len(served.features.columns)
+    sent = [
+        [value for row in rows for value in (row.features[place] if row.features else [None] * len(row))]
+        for place in range(width)
+    ]
+    return Happened(columns.src, columns.dst, columns.t, served.features.encoded(sent, len(columns.t)))
+
+
+def _from_snapshot(served: ServedRun, log: Log, until: int | None) -> tuple[LiveIds, LiveState, Tail | None]:
+    for snapshot in snapshots(served.live_folder):
+        event = snapshot.about.event
+        if event > log.tail.event:
+            raise LogDamagedError(
+                f"{log.path} ends with event {log.tail.event:,}, but a snapshot knows event {event:,}: "
+                "its end is lost; restore the folder from a copy."
+            )
+        if until is not None and event > until:
+            continue
+        if log.place_of(event) == snapshot.tail:
+            found = _restored(served, snapshot)
+            if found is not None:
+                return *found, snapshot.tail
+    return served.ids(), served.state(), None
+
+
+def _restored(served: ServedRun, snapshot: Snapshot) -> tuple[LiveIds, LiveState] | None:
+    """None where the snapshot does not fit; an older one may."""
+    ids = served.ids()
+    state = LiveState(served.model, served.run.facts.unit, 0, served.run.facts.feature_dim)
+    try:
+        ids.welcome(snapshot.about.newcomers)
+        state.restore(snapshot.tensors, len(ids), snapshot.about.last_time)
+    except (InputError, ValueError, KeyError):
+        return None
+    return ids, state
+
+
+def known_ids(log: Log) -> RecentIds:
+    """The clients' ids of the latest events."""
+    recent = RecentIds()
+    for first, row in _latest(log, recent.kept):
+        for place, name in row.ids.items():
+            recent.add(name, first + place)
+    return recent
+
+
+def _latest(log: Log, events: int) -> Iterator[tuple[int, Row]]:
+    """Rows with at least the latest so many events."""
+    start = log.tail.event - events
+    if start <= 0:
+        return log.rows()
+    first, _ = log.row_of(start)
+    return log.rows(log.place_of(first - 1))
