@@ -76,9 +76,12 @@ class Prepared:
 
 
 class Engine:
-    """A run that is served. ``write=False`` reads the log of a run that another process may be serving."""
+    """A run that is served. ``write=False`` reads the log of a run that another process may be serving, up to
+    an event if ``until`` is given."""
 
-    def __init__(self, folder: Path, durability: Durability = "disk", *, write: bool = True) -> None:
+    def __init__(
+        self, folder: Path, durability: Durability = "disk", *, write: bool = True, until: int | None = None
+    ) -> None:
         self.served = served = ServedRun.open(folder)
         self.folder, self.counts = served.live_folder, Counts()
         if write:
@@ -88,7 +91,7 @@ class Engine:
             remove_leftovers(self.folder)
         self.log = Log(self.folder, served.about(), durability, write)
         self.models = [served.fingerprint]
-        self._restore()
+        self._restore(until)
         self.recent = known_ids(self.log) if write else RecentIds()
 
     def _restore(self, until: int | None = None) -> None:
@@ -113,8 +116,9 @@ class Engine:
         answers: list[Answer] = []
         size = 1 if wanted.alone else BATCH
         for start in range(0, len(events), size):
-            prepared = self.begin(events[start : start + size], wanted)
+            prepared = None
             try:
+                prepared = self.begin(events[start : start + size], wanted)
                 self.commit(prepared)
             except BaseException:
                 self.take_back(prepared)
@@ -210,9 +214,9 @@ class Engine:
             answers.append(answer)
         return answers
 
-    def take_back(self, prepared: Prepared) -> None:
-        """A batch that did not come to the log: it never happened."""
-        if prepared.row is not None:
+    def take_back(self, prepared: Prepared | None = None) -> None:
+        """A batch that did not come to the log, or could not be scored: it never happened."""
+        if prepared is None or prepared.row is not None:
             self.served = ServedRun.open(self.served.run.folder)
             self._restore()
 

@@ -115,6 +115,15 @@ class LiveState:
             observe_by_time(self.model, self._stream(every[:last]))
         self.waiting, self.last_time = every[last:], int(every.t[-1])
 
+    def warm_up(self, event: Happened) -> None:
+        """Have compiled what scoring and observing need. The event does not happen."""
+        with torch.no_grad():
+            nothing = self._stream(event[:0])
+            self._logits(event)
+            self.model.observe(nothing)
+            if isinstance(self.model, LearnedLinkModel) and not self.model.cuts_matter:
+                self.model.score_in_turn([_questions(event)], nothing)
+
     def _logits(self, events: Happened) -> npt.NDArray[np.float32]:
         if isinstance(self.model, EventHead):
             asked = EventQueries(events.src, events.t, events.dst, events.features)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import mmap
 import struct
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -30,6 +30,7 @@ Durability = Literal["disk", "process"]
 FORMAT = 1
 FILE, HEAD = "log.sqlite", "head"
 SYNCHRONOUS = {"disk": "FULL", "process": "NORMAL"}
+ROOM = 1 << 16  # bytes that must be free before events are taken again
 WAL_BYTES = 32 << 20  # of rows that wait in the WAL before they are moved to the file itself
 SCHEMA = """
 CREATE TABLE about (entry TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
@@ -154,17 +155,32 @@ class Log:
         with self._writing(), self._base:
             self._base.executemany("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)", labels)
 
-    def tidy(self) -> bool:
-        """Move rows from the WAL to the file itself, once there are many; whether that was done. What is
-        moved is found in the WAL as long as it is not, so this may end at any moment."""
+    def require_room(self) -> None:
+        """Raises where a row of a batch could not be written."""
+        with self._writing():
+            with self._base:
+                self._base.execute("INSERT OR REPLACE INTO about VALUES ('room', ?)", ("x" * ROOM,))
+            with self._base:
+                self._base.execute("DELETE FROM about WHERE entry = 'room'")
+
+    @property
+    def is_untidy(self) -> bool:
+        """Whether many rows are in the WAL, which are better moved to the file itself."""
         wal = self.path.with_name(f"{FILE}-wal")
-        if not wal.exists() or wal.stat().st_size < WAL_BYTES:
-            return False
+        return wal.exists() and wal.stat().st_size > WAL_BYTES
+
+    def move_rows(self) -> None:
+        """Move most rows from the WAL to the file itself, from any thread, while more are appended."""
+        with self._writing(), closing(apsw.Connection(str(self.path))) as base:
+            base.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+
+    def tidy(self) -> None:
+        """Move the rest, and begin the WAL anew. A row is found in the WAL as long as it is not moved, so
+        this may end at any moment."""
         reached("checkpoint begun")
         with self._writing():
             self._base.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         reached("checkpoint done")
-        return True
 
     # -- reading ---------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import islice, takewhile
 
 from keat.errors import InputError
 from keat.serve.live_ids import LiveIds
@@ -23,7 +23,7 @@ def replayed(served: ServedRun, log: Log, until: int | None = None) -> tuple[Liv
     ids, state, tail = _from_snapshot(served, log, until)
     rows = log.rows(tail)
     if until is not None:
-        rows = ((first, row) for first, row in rows if first + len(row) - 1 <= until)
+        rows = takewhile(lambda found: found[0] + len(found[1]) - 1 <= until, rows)
     while some := [row for _, row in islice(rows, AT_ONCE)]:
         observe_rows(served, ids, state, some, log)
     return ids, state

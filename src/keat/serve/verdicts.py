@@ -23,7 +23,7 @@ from keat.serve.ahead import Ahead
 from keat.serve.answers import Ranked, Ranking, ScoredPair
 from keat.serve.live_ids import Label, LiveIds
 from keat.serve.live_state import Happened, LiveState, Model
-from keat.serve.log_rows import Beside
+from keat.serve.log_rows import Beside, Value
 from keat.serve.served_run import ServedRun
 
 REASONS = 3
@@ -36,6 +36,16 @@ class Judge:
     def __init__(self, served: ServedRun, ids: LiveIds, state: LiveState, ahead: Ahead) -> None:
         self.served, self.ids, self.state, self.ahead = served, ids, state, ahead
         self._destinations: tuple[int, Model, Nodes] | None = None
+
+    def features(self, given: Sequence[dict[str, Value] | None]) -> npt.NDArray[np.float32]:
+        """Of what is asked about: pairs have none, and events that are labelled have them all."""
+        features = self.served.features
+        if not isinstance(self.state.model, EventHead):
+            if any(one is not None for one in given):
+                raise InputError("Pairs have no features in this run; leave them out.")
+            return np.zeros((len(given), features.dim), np.float32)
+        sent = [features.read(one) for one in given]
+        return features.encoded([list(column) for column in zip(*sent, strict=True)], len(given))
 
     def moment(self, t: int | None) -> int:
         """When a question is asked, by default right after everything that has happened."""

@@ -1,0 +1,67 @@
+"""A run on a port, until somebody stops it."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import torch
+import uvicorn
+
+from keat.errors import InputError
+from keat.serve.door import require_closed
+from keat.serve.engine import Engine
+from keat.serve.gateway import Gateway, Service
+from keat.serve.live_state import Happened
+from keat.serve.log import Durability
+
+
+def serve(run: Path, service: Service, durability: Durability, ready: Callable[[str, Engine], None]) -> None:
+    """Serve a run. ``ready`` is told the address once requests are answered."""
+    require_closed(service.host, service.token)
+    listening = _listen(service.host, service.port)
+    try:
+        engine = Engine(run, durability)
+        warm_up(engine)
+        host, port = listening.getsockname()[:2]
+        app = Gateway(engine, service).app()
+        config = uvicorn.Config(
+            app, http="httptools", loop=_loop(), lifespan="on", access_log=False, log_level="warning"
+        )
+        ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", engine)
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        listening.close()
+
+
+def warm_up(engine: Engine) -> None:
+    """Compile what the first event would have to wait for; nothing changes."""
+    state, nodes = engine.state, len(engine.ids)
+    stranger = np.array([nodes], np.int32)
+    nothing = np.zeros((1, engine.served.features.dim), np.float32)
+    event = Happened(stranger, stranger, np.array([state.last_time]), nothing)
+    state.warm_up(event)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A port that is ours, before any work: the next who asks for it is told."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        raise InputError(f"Cannot listen on {host}, port {port} ({error}); choose another.") from error
+    return listening
+
+
+def _loop() -> str:
+    return "asyncio" if sys.platform == "win32" else "uvloop"
+
+
+def one_thread() -> None:
+    """Small matrices: a second thread would only wait for the first."""
+    torch.set_num_threads(1)
