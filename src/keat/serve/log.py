@@ -83,9 +83,8 @@ class Log:
         self._base.pragma("synchronous", SYNCHRONOUS[self.durability])
         self._base.pragma("wal_autocheckpoint", 0)  # see `tidy`
         if not self._base.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
-            with self._base:
-                for statement in SCHEMA.strip().split("\n"):
-                    self._base.execute(statement)
+            with self._writing():
+                self._base.execute(SCHEMA)
                 entries = {"format": str(FORMAT), "about": msgspec.json.encode(self._about).decode()}
                 self._base.executemany("INSERT INTO about VALUES (?, ?)", entries.items())
 
@@ -134,17 +133,8 @@ class Log:
         body = packed(row)
         checksum = chained(self.tail.sum, body)
         with self._writing():
-            self._base.execute("BEGIN IMMEDIATE")
-            try:
-                self._base.execute(
-                    "INSERT INTO batches VALUES (?, ?, ?)", (self.tail.event + 1, body, checksum)
-                )
-                reached("row in transaction")
-                self._base.execute("COMMIT")
-            except BaseException:
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
-                raise
+            self._base.execute("INSERT INTO batches VALUES (?, ?, ?)", (self.tail.event + 1, body, checksum))
+            reached("row in transaction")
         reached("row committed")
         self.tail = Tail(self.tail.event + len(row), checksum)
         self._write_head()
@@ -152,16 +142,15 @@ class Log:
 
     def tell(self, labels: list[tuple[int, float, int]]) -> None:
         """Commit labels of events: number, label, when it was told. A later label replaces an earlier."""
-        with self._writing(), self._base:
+        with self._writing():
             self._base.executemany("INSERT OR REPLACE INTO labels VALUES (?, ?, ?)", labels)
 
     def require_room(self) -> None:
         """Raises where a row of a batch could not be written."""
         with self._writing():
-            with self._base:
-                self._base.execute("INSERT OR REPLACE INTO about VALUES ('room', ?)", ("x" * ROOM,))
-            with self._base:
-                self._base.execute("DELETE FROM about WHERE entry = 'room'")
+            self._base.execute("INSERT OR REPLACE INTO about VALUES ('room', ?)", ("x" * ROOM,))
+        with self._writing():
+            self._base.execute("DELETE FROM about WHERE entry = 'room'")
 
     @property
     def is_untidy(self) -> bool:
@@ -171,14 +160,14 @@ class Log:
 
     def move_rows(self) -> None:
         """Move most rows from the WAL to the file itself, from any thread, while more are appended."""
-        with self._writing(), closing(apsw.Connection(str(self.path))) as base:
+        with self._failing(), closing(apsw.Connection(str(self.path))) as base:
             base.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def tidy(self) -> None:
         """Move the rest, and begin the WAL anew. A row is found in the WAL as long as it is not moved, so
         this may end at any moment."""
         reached("checkpoint begun")
-        with self._writing():
+        with self._failing():
             self._base.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
         reached("checkpoint done")
 
@@ -263,6 +252,19 @@ class Log:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
+        """One transaction. (SQLite itself has taken it back where the disk is full.)"""
+        with self._failing():
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._base.execute("COMMIT")
+            except BaseException:
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _failing(self) -> Iterator[None]:
         try:
             yield
         except apsw.FullError as error:

@@ -22,19 +22,23 @@ from keat.serve.log import Durability
 def serve(run: Path, service: Service, durability: Durability, ready: Callable[[str, Engine], None]) -> None:
     """Serve a run. ``ready`` is told the address once requests are answered."""
     require_closed(service.host, service.token)
-    listening = _listen(service.host, service.port)
+    listening = listen(service.host, service.port)
     try:
         engine = Engine(run, durability)
         warm_up(engine)
         host, port = listening.getsockname()[:2]
-        app = Gateway(engine, service).app()
-        config = uvicorn.Config(
-            app, http="httptools", loop=_loop(), lifespan="on", access_log=False, log_level="warning"
-        )
         ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", engine)
-        uvicorn.Server(config).run(sockets=[listening])
+        server_of(engine, service).run(sockets=[listening])
     finally:
         listening.close()
+
+
+def server_of(engine: Engine, service: Service) -> uvicorn.Server:
+    """What answers requests; it closes the engine when it stops."""
+    app, loop = Gateway(engine, service).app(), "asyncio" if sys.platform == "win32" else "uvloop"
+    return uvicorn.Server(
+        uvicorn.Config(app, http="httptools", loop=loop, lifespan="on", access_log=False, log_level="warning")
+    )
 
 
 def warm_up(engine: Engine) -> None:
@@ -46,7 +50,7 @@ def warm_up(engine: Engine) -> None:
     state.warm_up(event)
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """A port that is ours, before any work: the next who asks for it is told."""
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -56,10 +60,6 @@ def _listen(host: str, port: int) -> socket.socket:
     except (OSError, OverflowError) as error:
         raise InputError(f"Cannot listen on {host}, port {port} ({error}); choose another.") from error
     return listening
-
-
-def _loop() -> str:
-    return "asyncio" if sys.platform == "win32" else "uvloop"
 
 
 def one_thread() -> None:
