@@ -87,8 +87,9 @@ def _columns(
 
 
 def _time_type(unit: TimeUnit, last_time: int) -> pa.DataType:
-    """Dates where times are such, which say themselves in which unit they are."""
-    if not is_calendar(last_time, unit):
+    """Whole numbers where that are seconds, as which they are read; else dates, where times are such, which
+    say themselves in which unit they are."""
+    if unit == "s" or not is_calendar(last_time, unit):
         return pa.int64()
     return pa.date32() if unit == "day" else pa.timestamp(unit)
 
