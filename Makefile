@@ -34,6 +34,7 @@ bench: $(READY)  ## The quick version of every benchmark
 	@$(BIN)/python -m benchmarks.heuristics --quick
 	@$(BIN)/python -m benchmarks.tgn --quick
 	@$(BIN)/python -m benchmarks.rank --quick
+	@$(BIN)/python -m benchmarks.serve --quick
 	@$(BIN)/python -m benchmarks.dygformer --quick
 
 docs: $(READY)  ## The documentation as a site, in build/site; a broken link is an error

@@ -18,6 +18,8 @@ from keat.serve.gateway import Gateway, Service
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability
 
+BACKLOG = 2_048  # connections that may wait to be accepted
+
 
 def serve(run: Path, service: Service, durability: Durability, ready: Callable[[str, Engine], None]) -> None:
     """Serve a run. ``ready`` is told the address once requests are answered."""
@@ -26,6 +28,7 @@ def serve(run: Path, service: Service, durability: Durability, ready: Callable[[
     try:
         engine = Engine(run, durability)
         warm_up(engine)
+        listening.listen(BACKLOG)  # from now on nobody is turned away
         host, port = listening.getsockname()[:2]
         ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", engine)
         server_of(engine, service).run(sockets=[listening])
