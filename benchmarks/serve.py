@@ -1,6 +1,6 @@
 """How quickly a served run answers, over HTTP on this machine, beside what the disk itself does.
 
-    python benchmarks/serve.py [--quick] [--model keat-rank|keat-tgn] [--seconds 20]
+    python -m benchmarks.serve [--quick] [--model keat-rank|keat-tgn] [--seconds 20]
 
 The driver is open-loop: requests leave by the clock, whether or not earlier ones are answered, and a latency
 counts from the moment a request should have left. Client and server share the cores of the machine.
@@ -22,11 +22,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 import keat
 from keat.datasets.payments import simulate_payments
 
+Floats = npt.NDArray[np.float64]
 CONNECTIONS = 32
+AHEAD = 0.2  # seconds until the first request leaves
+CANDIDATES = 1_000
+LINES = 5_000  # of one request
 HEAD = "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
 
 
@@ -58,13 +63,11 @@ class Connection(asyncio.Protocol):
                 done.set_result((time.perf_counter() - due, int(head[9:12])))
 
 
-async def drive(port: int, requests: list[bytes], rate: float) -> tuple[np.ndarray, np.ndarray]:
+async def drive(port: int, requests: list[bytes], rate: float) -> tuple[Floats, set[int]]:
     """Latencies in ms and statuses of requests that leave at a rate."""
     loop = asyncio.get_running_loop()
-    free = [
-        (await loop.create_connection(Connection, "127.0.0.1", port))[1] for _ in range(CONNECTIONS)
-    ]
-    begin, results = time.perf_counter() + 0.2, []
+    free = [(await loop.create_connection(Connection, "127.0.0.1", port))[1] for _ in range(CONNECTIONS)]
+    begin, results = time.perf_counter() + AHEAD, []
     for number, sent in enumerate(requests):
         due = begin + number / rate
         wait = due - time.perf_counter()
@@ -78,7 +81,7 @@ async def drive(port: int, requests: list[bytes], rate: float) -> tuple[np.ndarr
     found = await asyncio.gather(*results)
     for connection in free:
         connection.transport.close()
-    return np.array([one[0] for one in found]) * 1e3, np.array([one[1] for one in found])
+    return np.array([one[0] for one in found]) * 1e3, {one[1] for one in found}
 
 
 class Server:
@@ -101,7 +104,7 @@ class Server:
         self.process.wait()
 
 
-def small_disk_writes(folder: Path, number: int = 300) -> np.ndarray:
+def small_disk_writes(folder: Path, number: int = 300) -> Floats:
     """What the disk takes to bring one page home, in ms."""
     taken = []
     with (folder / "probe").open("wb", buffering=0) as file:
@@ -128,9 +131,51 @@ def events_of(stream: keat.EventStream, start: int, number: int, names: list[str
     ]
 
 
-def percentiles(taken: np.ndarray) -> str:
+def percentiles(taken: Floats) -> str:
     p50, p99 = np.percentile(taken, [50, 99])
-    return f"p50 {p50:6.2f} ms   p99 {p99:6.2f} ms   longest {taken.max():7.2f} ms"
+    return f"p50 {p50:7.2f} ms   p99 {p99:7.2f} ms   longest {taken.max():8.2f} ms"
+
+
+def said(what: str, taken: Floats, status: set[int]) -> None:
+    refused = "" if status == {200} else f"   statuses {sorted(status)}"
+    print(f"{what:<40}{percentiles(taken)}{refused}", flush=True)
+
+
+class Load:
+    """What is sent to a service; events go on where the last measurement ended."""
+
+    def __init__(self, stream: keat.EventStream, names: list[str]) -> None:
+        self.stream, self.names, self.sent = stream, names, 0
+
+    def events(self, number: int) -> list[bytes]:
+        found = events_of(self.stream, self.sent, number, self.names)
+        self.sent += number
+        return [json.dumps(event).encode() for event in found]
+
+    def single(self, server: Server, seconds: float, rate: float, durability: str) -> None:
+        posts = [request("/v1/events", body) for body in self.events(200 + int(seconds * rate))]
+        asyncio.run(drive(server.port, posts[:200], 200))
+        taken, status = asyncio.run(drive(server.port, posts[200:], rate))
+        said(f"one event, {rate:,.0f} a second, {durability}", taken, status)
+
+    def ranking(self, server: Server, seconds: float, rate: float = 50) -> None:
+        known = np.unique(self.stream.dst)[:CANDIDATES].tolist()
+        strangers = range(10_000_000, 10_000_000 + CANDIDATES - len(known))
+        asked = {"source": int(self.stream.src[0]), "candidates": [*known, *strangers]}
+        posts = [request("/v1/rank", json.dumps(asked).encode())] * int(rate * seconds)
+        asyncio.run(drive(server.port, posts[:20], rate))
+        taken, status = asyncio.run(drive(server.port, posts, rate))
+        said(f"ranking {CANDIDATES:,} candidates, {rate:,.0f} a second", taken, status)
+
+    def lines(self, server: Server, total: int, durability: str) -> None:
+        lines = self.events(total)
+        parts = [b"\n".join(lines[start : start + LINES]) for start in range(0, total, LINES)]
+        posts = [request("/v1/events", part, "application/x-ndjson") for part in parts]
+        started = time.perf_counter()
+        _, status = asyncio.run(drive(server.port, posts, 1e9))
+        seconds = time.perf_counter() - started - AHEAD
+        refused = "" if status == {200} else f"   statuses {sorted(status)}"
+        print(f"{f'NDJSON, scored and kept, {durability}':<40}{total / seconds:,.0f} events/s{refused}")
 
 
 def main() -> None:
@@ -140,52 +185,27 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--rate", type=float, default=1_000.0)
     given = parser.parse_args()
-    seconds = 2.0 if given.quick else given.seconds
+    seconds, total = (2.0, 20_000) if given.quick else (given.seconds, 200_000)
     scratch = Path(tempfile.mkdtemp(prefix="keat-serve-"))
     stream = simulate_payments(5_000 if given.quick else 50_000, seed=1)
     run = scratch / "run"
     keat.train(given.model, stream, out=run, epochs=1, watchers=[])
     names = [] if given.model == "keat-rank" else [f"feature {k + 1}" for k in range(stream.feature_dim)]
-    disk = small_disk_writes(scratch)
-    print(f"the disk's own fdatasync               {percentiles(disk)}")
-    sent = 0
+    load = Load(stream, names)
+    print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    said("the disk's own fdatasync of a page", small_disk_writes(scratch), {200})
     for durability in ("process", "disk"):
         server = Server(run, "--durability", durability, "--most-queued", "100000")
-        number = int(seconds * given.rate)
-        bodies = [json.dumps(one).encode() for one in events_of(stream, sent, number, names)]
-        sent += number
-        asyncio.run(drive(server.port, [request("/v1/events", body) for body in bodies[:200]], 200))
-        taken, status = asyncio.run(
-            drive(server.port, [request("/v1/events", body) for body in bodies[200:]], given.rate)
-        )
-        print(f"one event at {given.rate:,.0f}/s, {durability:<8}        {percentiles(taken)}   {set(status.tolist())}")
+        load.single(server, seconds, given.rate, durability)
         if durability == "process":
-            candidates = [int(node) for node in np.unique(stream.dst)[:1_000]]
-            while len(candidates) < 1_000:
-                candidates.append(10_000_000 + len(candidates))
-            asked = json.dumps({"source": int(stream.src[0]), "candidates": candidates}).encode()
-            ranks = [request("/v1/rank", asked)] * int(50 * seconds)
-            asyncio.run(drive(server.port, ranks[:20], 50))
-            taken, status = asyncio.run(drive(server.port, ranks, 50))
-            print(f"ranking 1,000 candidates, 50/s         {percentiles(taken)}   {set(status.tolist())}")
-        total = 20_000 if given.quick else 200_000
-        lines = [json.dumps(one).encode() for one in events_of(stream, sent, total, names)]
-        sent += total
-        size = 5_000
-        parts = [b"\n".join(lines[start : start + size]) for start in range(0, total, size)]
-        posts = [request("/v1/events", part, "application/x-ndjson") for part in parts]
-        started = time.perf_counter()
-        _, status = asyncio.run(drive(server.port, posts, 1e9))
-        taken_in = time.perf_counter() - started - 0.2
-        print(
-            f"NDJSON, scored and durable, {durability:<8}   {total / taken_in:10,.0f} events/s   "
-            f"{set(status.tolist())}   {server.memory():,.0f} MB"
-        )
+            load.ranking(server, seconds)
+        load.lines(server, total, durability)
+        print(f"memory of the service: {server.memory():,.0f} MB")
         if durability == "disk":
             server.process.kill()
             server.process.wait()
-            server = Server(run, "--durability", durability)
-            print(f"ready again after kill -9, {sent:,} events in the log: {server.seconds:.1f} s")
+            server = Server(run)
+            print(f"ready again after kill -9, {load.sent:,} events in the log: {server.seconds:.1f} s")
         server.stop()
     shutil.rmtree(scratch)
 

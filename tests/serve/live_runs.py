@@ -12,6 +12,7 @@ import numpy as np
 
 from keat.serve.engine import Engine
 from keat.serve.events import Checked, Event
+from keat.serve.log_rows import Value
 
 RUNS = Path(__file__).parents[1] / "runs" / "small_runs.py"
 
@@ -45,7 +46,7 @@ def later_events(engine: Engine, number: int, seed: int = 0, ties: int = 3) -> l
         late = int(rng.integers(0, 5_000)) if rng.random() < 0.1 else 0
         source = int(rng.integers(0, 40)) if rng.random() < 0.9 else 1_000 + int(rng.integers(0, 20))
         destination = int(rng.integers(40, 80)) if rng.random() < 0.9 else 2_000 + int(rng.integers(0, 20))
-        features = {name: float(rng.normal()) for name in engine.served.features.names}
+        features: dict[str, Value] = {name: float(rng.normal()) for name in engine.served.features.names}
         events.append(Event(source, destination, t - late, id=f"event {place}", features=features or None))
     return events
 

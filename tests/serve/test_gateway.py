@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -172,7 +173,7 @@ def test_a_full_queue_says_come_later(tmp_path: Path) -> None:
             held.wait(30)
             commit(prepared)  # type: ignore[arg-type]
 
-        service.engine.commit = slow_commit  # type: ignore[method-assign,assignment]
+        service.engine.commit = slow_commit  # type: ignore[method-assign]
         statuses: list[int] = []
         senders = [
             threading.Thread(target=lambda: statuses.append(service.post("/v1/events", [EVENT] * 6).status))
@@ -230,7 +231,7 @@ def test_many_clients_at_once(tmp_path: Path) -> None:
     """Each event is taken once, whoever sends it and how often."""
     with running(live_run("keat-rank", tmp_path)) as service:
         events = later_events(service.engine, 40)
-        sent = [
+        sent: list[dict[str, Any]] = [
             {"source": one.source, "destination": one.destination, "time": one.time, "id": one.id}
             for one in events
         ]

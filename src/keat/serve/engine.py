@@ -25,7 +25,7 @@ from keat.serve.live_state import Happened
 from keat.serve.log import Durability, Log
 from keat.serve.log_rows import Beside, Row, columns_of
 from keat.serve.recent_ids import RecentIds
-from keat.serve.replay import known_ids, replayed
+from keat.serve.replay import replayed
 from keat.serve.served_run import ServedRun
 from keat.serve.snapshots import remove_leftovers, write_snapshot
 from keat.serve.steps import reached
@@ -91,12 +91,12 @@ class Engine:
             remove_leftovers(self.folder)
         self.log = Log(self.folder, served.about(), durability, write)
         self.models = [served.fingerprint]
-        self._restore(until)
-        self.recent = known_ids(self.log) if write else RecentIds()
+        self.recent = RecentIds()
+        self._restore(until, self.recent if write else None)
 
-    def _restore(self, until: int | None = None) -> None:
+    def _restore(self, until: int | None = None, recent: RecentIds | None = None) -> None:
         """The state as the log has it."""
-        self.ids, self.state = replayed(self.served, self.log, until)
+        self.ids, self.state = replayed(self.served, self.log, until, recent)
         self.ahead = Ahead(self.state)
         run = self.served.run
         self.checker = Checker(self.ids, self.served.features, run.unit, self.state.last_time)

@@ -18,7 +18,7 @@ Value = float | str | None | list[float]  # of a feature, as a client sent it
 SUM = 16  # bytes of a checksum
 
 
-class Beside(msgspec.Struct, array_like=True, omit_defaults=True):
+class Beside(msgspec.Struct, array_like=True, omit_defaults=True, gc=False):
     """What an answer has beside its logit, where it was asked for."""
 
     rank: float | None = None
@@ -27,7 +27,7 @@ class Beside(msgspec.Struct, array_like=True, omit_defaults=True):
     reasons: list[str] | None = None
 
 
-class Row(msgspec.Struct, array_like=True):
+class Row(msgspec.Struct, array_like=True, gc=False):
     """The events of a micro-batch, in order. Nodes are numbers; the names of newcomers are told in the order
     of their numbers, with the side they are on."""
 
@@ -79,10 +79,10 @@ def unpacked(body: bytes) -> Row:
     """Raises `ValueError` where it is no row; the numbers in it are as many as there are events."""
     row = _decoder.decode(body)
     events = len(row)
-    lengths = (len(row.src), len(row.dst), len(row.t), len(row.logits))
-    if events == 0 or lengths != (4 * events, 4 * events, 8 * events, 4 * events):
+    size = 4 * events
+    if not (0 < size == len(row.src) == len(row.dst) == len(row.logits) and len(row.t) == 2 * size):
         raise ValueError("its columns are not of one length")
-    if any(len(column) != events for column in row.features):
+    if row.features and any(len(column) != events for column in row.features):
         raise ValueError("its features are not of one length")
     return row
 

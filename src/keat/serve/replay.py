@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import islice, takewhile
 
 from keat.errors import InputError
@@ -17,15 +17,22 @@ from keat.serve.snapshots import Snapshot, snapshots
 AT_ONCE = 4_096  # rows that are observed together
 
 
-def replayed(served: ServedRun, log: Log, until: int | None = None) -> tuple[LiveIds, LiveState]:
+def replayed(
+    served: ServedRun, log: Log, until: int | None = None, recent: RecentIds | None = None
+) -> tuple[LiveIds, LiveState]:
     """Ids and state as they were right after an event, by default the last. The event ends a row, or the
-    state is that before its row. The run has just been opened: its model is the one that advances."""
+    state is that before its row. The run has just been opened: its model is the one that advances. The
+    clients' ids of the latest events are added to ``recent``."""
     ids, state, tail = _from_snapshot(served, log, until)
+    if recent is not None and tail is not None:
+        _add_ids_before(log, tail, recent)
     rows = log.rows(tail)
     if until is not None:
         rows = takewhile(lambda found: found[0] + len(found[1]) - 1 <= until, rows)
-    while some := [row for _, row in islice(rows, AT_ONCE)]:
-        observe_rows(served, ids, state, some, log)
+    while some := [*islice(rows, AT_ONCE)]:
+        observe_rows(served, ids, state, [row for _, row in some], log)
+        if recent is not None:
+            _add_ids(some, recent)
     return ids, state
 
 
@@ -48,7 +55,7 @@ def happened_in(served: ServedRun, rows: list[Row], nodes: int, last_time: int) 
             raise ValueError("a row names a node that nobody has")
     if columns.t[0] < last_time or (columns.t[1:] < columns.t[:-1]).any():
         raise ValueError("times of rows fall")
-    width = len(served.features.columns)
+    width = len(served.features.columns) if served.features.needed else 0
     sent = [
         [value for row in rows for value in (row.features[place] if row.features else [None] * len(row))]
         for place in range(width)
@@ -85,19 +92,16 @@ def _restored(served: ServedRun, snapshot: Snapshot) -> tuple[LiveIds, LiveState
     return ids, state
 
 
-def known_ids(log: Log) -> RecentIds:
-    """The clients' ids of the latest events."""
-    recent = RecentIds()
-    for first, row in _latest(log, recent.kept):
+def _add_ids_before(log: Log, tail: Tail, recent: RecentIds) -> None:
+    """The ids of rows up to a place in the log, as far as they are among the latest."""
+    start = log.tail.event - recent.kept
+    if start >= tail.event:
+        return
+    place = None if start <= 0 else log.place_of(log.row_of(start)[0] - 1)
+    _add_ids(takewhile(lambda found: found[0] <= tail.event, log.rows(place)), recent)
+
+
+def _add_ids(rows: Iterable[tuple[int, Row]], recent: RecentIds) -> None:
+    for first, row in rows:
         for place, name in row.ids.items():
             recent.add(name, first + place)
-    return recent
-
-
-def _latest(log: Log, events: int) -> Iterator[tuple[int, Row]]:
-    """Rows with at least the latest so many events."""
-    start = log.tail.event - events
-    if start <= 0:
-        return log.rows()
-    first, _ = log.row_of(start)
-    return log.rows(log.place_of(first - 1))

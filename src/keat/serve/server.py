@@ -6,6 +6,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 
 import numpy as np
 import torch
@@ -39,9 +40,17 @@ def serve(run: Path, service: Service, durability: Durability, ready: Callable[[
 def server_of(engine: Engine, service: Service) -> uvicorn.Server:
     """What answers requests; it closes the engine when it stops."""
     app, loop = Gateway(engine, service).app(), "asyncio" if sys.platform == "win32" else "uvloop"
-    return uvicorn.Server(
+    return _Server(
         uvicorn.Config(app, http="httptools", loop=loop, lifespan="on", access_log=False, log_level="warning")
     )
+
+
+class _Server(uvicorn.Server):
+    """One that is stopped by a signal has done what it was told: it ends with 0, not by the signal again."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._captured_signals.clear()
 
 
 def warm_up(engine: Engine) -> None:
