@@ -99,6 +99,11 @@ class Server:
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(text.split("VmRSS:")[1].split()[0]) / 1024
 
+    def cpu(self) -> float:
+        """Seconds that it has computed for, which others on the machine do not change."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait()
@@ -136,9 +141,11 @@ def percentiles(taken: Floats) -> str:
     return f"p50 {p50:7.2f} ms   p99 {p99:7.2f} ms   longest {taken.max():8.2f} ms"
 
 
-def said(what: str, taken: Floats, status: set[int]) -> None:
+def said(what: str, taken: Floats, status: set[int], computed: float | None = None) -> None:
+    """``computed`` is how long the service did, for all of them."""
     refused = "" if status == {200} else f"   statuses {sorted(status)}"
-    print(f"{what:<40}{percentiles(taken)}{refused}", flush=True)
+    each = "" if computed is None else f"   computing {1e3 * computed / len(taken):.2f} ms each"
+    print(f"{what:<40}{percentiles(taken)}{each}{refused}", flush=True)
 
 
 class Load:
@@ -155,8 +162,9 @@ class Load:
     def single(self, server: Server, seconds: float, rate: float, durability: str) -> None:
         posts = [request("/v1/events", body) for body in self.events(200 + int(seconds * rate))]
         asyncio.run(drive(server.port, posts[:200], 200))
+        before = server.cpu()
         taken, status = asyncio.run(drive(server.port, posts[200:], rate))
-        said(f"one event, {rate:,.0f} a second, {durability}", taken, status)
+        said(f"one event, {rate:,.0f} a second, {durability}", taken, status, server.cpu() - before)
 
     def ranking(self, server: Server, seconds: float, rate: float = 50) -> None:
         known = np.unique(self.stream.dst)[:CANDIDATES].tolist()
@@ -164,18 +172,22 @@ class Load:
         asked = {"source": int(self.stream.src[0]), "candidates": [*known, *strangers]}
         posts = [request("/v1/rank", json.dumps(asked).encode())] * int(rate * seconds)
         asyncio.run(drive(server.port, posts[:20], rate))
+        before = server.cpu()
         taken, status = asyncio.run(drive(server.port, posts, rate))
-        said(f"ranking {CANDIDATES:,} candidates, {rate:,.0f} a second", taken, status)
+        said(f"ranking {CANDIDATES:,}, {rate:,.0f} a second", taken, status, server.cpu() - before)
 
     def lines(self, server: Server, total: int, durability: str) -> None:
         lines = self.events(total)
         parts = [b"\n".join(lines[start : start + LINES]) for start in range(0, total, LINES)]
         posts = [request("/v1/events", part, "application/x-ndjson") for part in parts]
-        started = time.perf_counter()
+        started, before = time.perf_counter(), server.cpu()
         _, status = asyncio.run(drive(server.port, posts, 1e9))
-        seconds = time.perf_counter() - started - AHEAD
+        seconds, computed = time.perf_counter() - started - AHEAD, server.cpu() - before
         refused = "" if status == {200} else f"   statuses {sorted(status)}"
-        print(f"{f'NDJSON, scored and kept, {durability}':<40}{total / seconds:,.0f} events/s{refused}")
+        print(
+            f"{f'NDJSON, scored and kept, {durability}':<40}{total / seconds:,.0f} events/s, "
+            f"{total / computed:,.0f} a second of computing{refused}"
+        )
 
 
 def main() -> None:

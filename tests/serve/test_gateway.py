@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,14 @@ from bad_requests import BAD, EVENT, LINES, Bad
 from live_runs import later_events, live_run
 from running import Running, running
 
-from keat.errors import InputError
+from keat.errors import InputError, KeatError
 from keat.serve.client import Client, ServiceError
 from keat.serve.door import require_closed
 from keat.serve.engine import Engine
 from keat.serve.limits import Limits
+from keat.serve.live_state import LiveState
+from keat.serve.log import Durability
+from keat.serve.snapshots import last_event_of_newest
 
 TOKEN = "a token that nobody guesses"
 
@@ -227,9 +231,10 @@ def test_a_client_that_goes_away_harms_nobody(service: Running) -> None:
     assert service.ask("GET", "/readyz").status == 200
 
 
-def test_many_clients_at_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("durability", ["process", "disk"])
+def test_many_clients_at_once(durability: Durability, tmp_path: Path) -> None:
     """Each event is taken once, whoever sends it and how often."""
-    with running(live_run("keat-rank", tmp_path)) as service:
+    with running(live_run("keat-rank", tmp_path), durability) as service:
         events = later_events(service.engine, 40)
         sent: list[dict[str, Any]] = [
             {"source": one.source, "destination": one.destination, "time": one.time, "id": one.id}
@@ -254,3 +259,53 @@ def test_the_log_is_sqlite_that_others_can_read(service: Running) -> None:
     base = apsw.Connection(str(service.engine.log.path), flags=apsw.SQLITE_OPEN_READONLY)
     assert base.pragma("journal_mode") == "wal"
     assert base.pragma("integrity_check") == "ok"
+
+
+def test_a_batch_that_cannot_be_scored_did_not_happen(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digest, before = service.engine.digest(), service.engine.log.tail
+    asked = EVENT | {"time": service.engine.state.last_time + 10, "source": 333_333}
+
+    def no_number(*_: object) -> None:
+        raise KeatError("A score is no number.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(LiveState, "score", no_number)
+        refused = service.post("/v1/events", asked)
+    assert refused.status == 422
+    assert service.engine.log.tail == before
+    assert service.engine.digest() == digest
+    assert service.post("/v1/events", asked).json["seq"] == before.event + 1
+
+
+def test_a_long_request_lets_others_in_between(tmp_path: Path) -> None:
+    """Batches of the two take turns, and each has its answers in order."""
+    with running(live_run("keat-rank", tmp_path)) as service:
+        found: dict[str, Any] = {}
+
+        def send(name: str, number: int) -> None:
+            found[name] = service.post("/v1/events", [EVENT] * number).json
+
+        senders = [threading.Thread(target=send, args=("long", 3_000))]
+        senders += [threading.Thread(target=send, args=(f"short {place}", 2)) for place in range(3)]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+        numbers = [[answer["seq"] for answer in answers] for answers in found.values()]
+        assert all(own == sorted(own) for own in numbers)
+        assert sorted(number for own in numbers for number in own) == [*range(1, 3_007)]
+
+
+def test_snapshots_are_taken_beside_the_service(tmp_path: Path) -> None:
+    run = live_run("keat-rank", tmp_path)
+    with running(run, snapshot_every=50) as service:
+        service.post("/v1/events", [EVENT | {"time": EVENT["time"] + place} for place in range(60)])
+        for _ in range(600):
+            if last_event_of_newest(service.engine.folder) == 60:
+                break
+            time.sleep(0.1)
+        assert last_event_of_newest(service.engine.folder) == 60
+        digest = service.engine.digest()
+    assert Engine(run).digest() == digest

@@ -117,9 +117,10 @@ class Batcher:
             request.begun += len(some)
             parts.append((request, len(some)))
             events += some
-            if request.begun < len(request.events):
-                break
             self._requests.popleft()
+            if request.begun < len(request.events):
+                self._requests.append(request)  # a long one lets the others in between
+                break
             if alone:
                 break
         self.queued -= len(events)
@@ -150,6 +151,6 @@ class Batcher:
     def _refuse(self, parts: list[tuple[_Request, int]], error: Exception) -> None:
         for request, _ in parts:
             request.refuse(error)
-            if self._requests and self._requests[0] is request:  # the rest of it is not taken either
-                self._requests.popleft()
+            if request.begun < len(request.events):  # the rest of it is not taken either
+                self._requests.remove(request)
                 self.queued -= len(request.events) - request.begun

@@ -30,6 +30,7 @@ from keat.serve.snapshots import last_event_of_newest
 
 SNAPSHOT_EVERY = 250_000  # events
 EXPLAIN_SECONDS = 120
+TRY_AGAIN = 60  # seconds after a snapshot that failed
 JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[Request], Awaitable[Response]]
 _encode = msgspec.json.Encoder().encode
@@ -55,6 +56,7 @@ class Gateway:
         self.new_ids = NewIds(service.limits.new_ids)
         self._explaining = asyncio.Lock()
         self._snapshot: asyncio.subprocess.Process | None = None
+        self._tried = 0.0  # when it was begun
 
     def app(self) -> Door:
         posts: dict[str, Handler] = {
@@ -103,10 +105,13 @@ class Gateway:
         body, form = await self._body(request)
         engine = self.engine
         checked, single = checked_events(engine.checker, body, form, self.service.limits)
+        repeated = [event for event in checked if event.id and engine.recent.get(event.id) is not None]
+        if repeated:
+            async with self.batcher.between:  # the log is read, so nobody may be writing it
+                for event in repeated:
+                    engine.require_same(event)
         find, strangers = engine.ids.find, set()
         for event in checked:
-            if event.id is not None and engine.recent.get(event.id) is not None:
-                engine.require_same(event)
             if find(event.source, 0) is None:
                 strangers.add((0, event.source))
             if find(event.destination, 1) is None:
@@ -255,9 +260,15 @@ class Gateway:
                     async with self.batcher.between:
                         await loop.run_in_executor(None, log.tidy)
             since = log.tail.event - last_event_of_newest(self.engine.folder)
-            idle = self._snapshot is None or self._snapshot.returncode is not None
-            if since >= self.service.snapshot_every and idle:
-                self._snapshot = await self._aside("snapshot")
+            if since >= self.service.snapshot_every and self._may_try(loop.time()):
+                self._snapshot, self._tried = await self._aside("snapshot"), loop.time()
+
+    def _may_try(self, now: float) -> bool:
+        """Whether a snapshot can be begun: none is on its way, and the last did not just fail."""
+        if self._snapshot is None:
+            return True
+        failed = self._snapshot.returncode not in (None, 0)
+        return self._snapshot.returncode == 0 or (failed and now > self._tried + TRY_AGAIN)
 
     async def _aside(self, verb: str, *more: str) -> asyncio.subprocess.Process:
         words = [sys.executable, "-m", "keat.serve.aside", verb, str(self.engine.served.run.folder), *more]

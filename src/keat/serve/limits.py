@@ -15,7 +15,7 @@ class Limits:
     """Of one request, and of all clients together."""
 
     body: int = 16 * MEGABYTE
-    events: int = 100_000  # of one request
+    events: int = 20_000  # of one request
     pairs: int = 10_000  # of one question
     new_ids: int = 10_000  # nodes that may join in a second
 

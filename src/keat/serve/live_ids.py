@@ -64,13 +64,17 @@ class LiveIds:
             )
         return text
 
+    def numbers(self, side: int) -> dict[Label, int]:
+        """The numbers of all nodes of a side, to look up and not to change."""
+        return self._numbers[side if self.sides is not None else 0]
+
     def find(self, label: Label, side: int) -> int | None:
         """The number of a node; None of a stranger."""
-        return self._numbers[side if self.sides is not None else 0].get(label)
+        return self.numbers(side).get(label)
 
     def join(self, label: Label, side: int) -> int:
         """The number of a node, which may be new."""
-        numbers = self._numbers[side if self.sides is not None else 0]
+        numbers = self.numbers(side)
         number = numbers.get(label)
         if number is None:
             number = numbers[label] = len(self.labels)
@@ -92,14 +96,6 @@ class LiveIds:
             before = len(self.labels)
             if self.join(label, side) != before:
                 raise ValueError("a newcomer is known already")
-
-    def forget(self, since: int) -> None:
-        """Take back the nodes from number ``since`` on."""
-        for label, side in self.newcomers(since):
-            del self._numbers[side if self.sides is not None else 0][label]
-        del self.labels[since:]
-        if self.sides is not None:
-            del self.sides[since:]
 
     def names(self) -> NodeNames:
         """The same for whole tables."""

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 import apsw
 import msgspec
 
-from keat.disk import is_file, make_folder
+from keat.disk import is_file, make_folder, sync
 from keat.errors import CacheError, InputError
 from keat.serve.log_rows import Row, chained, first_sum, packed, unpacked
 from keat.serve.steps import reached
@@ -75,6 +75,7 @@ class Log:
             self.tail = self._last_row()
         if write:
             self._open_head()
+            sync(folder)  # the names of new files
 
     # -- opening ---------------------------------------------------------------------------------------
 

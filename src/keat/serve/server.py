@@ -41,7 +41,15 @@ def server_of(engine: Engine, service: Service) -> uvicorn.Server:
     """What answers requests; it closes the engine when it stops."""
     app, loop = Gateway(engine, service).app(), "asyncio" if sys.platform == "win32" else "uvloop"
     return _Server(
-        uvicorn.Config(app, http="httptools", loop=loop, lifespan="on", access_log=False, log_level="warning")
+        uvicorn.Config(
+            app,
+            http="httptools",
+            loop=loop,
+            lifespan="on",
+            access_log=False,
+            log_level="warning",
+            timeout_keep_alive=75,
+        )
     )
 
 

@@ -42,7 +42,6 @@ class About(msgspec.Struct):
     sum: str  # of the row of that event
     last_time: int
     newcomers: list[tuple[str | int, int]]
-    models: int = 0  # which of the models of the log is in use
 
 
 @dataclass(frozen=True, slots=True, eq=False)

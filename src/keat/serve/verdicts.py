@@ -159,24 +159,22 @@ class Judge:
     def _numbered(
         self, source: Sequence[Label], destination: Sequence[Label]
     ) -> tuple[Nodes, Nodes, dict[int, Label]]:
-        """Numbers of both ends; strangers have numbers beyond all nodes. Also what those asked about are
-        called."""
+        """Numbers of both ends; strangers have numbers beyond all nodes, and one label on one side always the
+        same. Also what nodes are called, strangers included."""
         strangers: dict[tuple[int, Label], int] = {}
-        names: dict[int, Label] = {}
-        two_sides = self.ids.sides is not None
-
-        def number(label: Label, side: int) -> int:
-            found = self.ids.find(label, side)
-            if found is None:
-                found = strangers.setdefault(
-                    (side if two_sides else 0, label), len(self.ids) + len(strangers)
-                )
-            names[found] = label
-            return found
-
-        src = np.array([number(label, 0) for label in source], np.int32)
-        dst = np.array([number(label, 1) for label in destination], np.int32)
-        return src, dst, _Named(self.ids, names)
+        ends = []
+        for side, labels in enumerate((source, destination)):
+            numbers = self.ids.numbers(side)
+            found = [numbers.get(label, -1) for label in labels]
+            if -1 in found:
+                kind = side if self.ids.sides is not None else 0
+                for place, number in enumerate(found):
+                    if number < 0:
+                        new = len(self.ids) + len(strangers)
+                        found[place] = strangers.setdefault((kind, labels[place]), new)
+            ends.append(np.array(found, np.int32))
+        named = {number: label for (_, label), number in strangers.items()}
+        return ends[0], ends[1], _Named(self.ids, named)
 
     def _links(self, model: Model) -> LearnedLinkModel:
         if isinstance(model, EventHead):
@@ -202,8 +200,8 @@ class Judge:
 class _Named(dict[int, Label]):
     """What nodes are called, strangers included."""
 
-    def __init__(self, ids: LiveIds, asked: dict[int, Label]) -> None:
-        super().__init__(asked)
+    def __init__(self, ids: LiveIds, strangers: dict[int, Label]) -> None:
+        super().__init__(strangers)
         self._ids = ids
 
     def __missing__(self, node: int) -> Label:
