@@ -207,7 +207,7 @@ def main() -> None:
     print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     said("the disk's own fdatasync of a page", small_disk_writes(scratch), {200})
     for durability in ("process", "disk"):
-        server = Server(run, "--durability", durability, "--most-queued", "100000")
+        server = Server(run, "--durability", durability, "--most-queued", "1000000")
         load.single(server, seconds, given.rate, durability)
         if durability == "process":
             load.ranking(server, seconds)
