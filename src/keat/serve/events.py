@@ -9,7 +9,7 @@ import msgspec
 
 from keat.errors import InputError
 from keat.events import TimeUnit
-from keat.events.units import LENGTHS
+from keat.events.units import SECONDS_PER, clock_of
 from keat.events.written_times import EARLIEST, is_calendar, parsed, spoken
 from keat.serve.live_features import LiveFeatures
 from keat.serve.live_ids import Label, LiveIds
@@ -72,6 +72,7 @@ class Checker:
     def __init__(self, ids: LiveIds, features: LiveFeatures, unit: TimeUnit, last_time: int) -> None:
         self.ids, self.features, self.unit = ids, features, unit
         self._calendar = is_calendar(last_time, unit)  # whether times are those of the calendar
+        self._latest = (1 << 61) // clock_of(unit).multiply  # beyond it, an age may not fit 64 bits
 
     def event(self, event: Event) -> Checked:
         name = event.id
@@ -87,15 +88,16 @@ class Checker:
 
     def time(self, written: float | str) -> int:
         """A time as the stream has it."""
-        return written if type(written) is int and 0 <= written < 1 << 63 else parsed(written, self.unit)
+        t = written if type(written) is int and written >= 0 else parsed(written, self.unit)
+        if t > self._latest:
+            raise InputError(f"{t} is no time that this run can reckon with; check its unit, {self.unit}.")
+        return t
 
     def _time_of_event(self, written: float | str) -> int:
         t = self.time(written)
         if not self._calendar:
-            if t >= 1 << 61:
-                raise InputError(f"{t} is too far from the times of this run; check its unit.")
             return t
-        seconds = float(t * LENGTHS[self.unit])
+        seconds = t * SECONDS_PER[self.unit]
         if seconds > clock.time() + AHEAD:
             raise InputError(
                 f"{spoken(t, self.unit)} is more than a day ahead of the clock here; times of this run "
