@@ -37,6 +37,9 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "runs": DATA
     | {"state", "models", "tasks", "calibration", "training", "analysis", "report", "explain"}
     | MATHS,
+    "serve": DATA
+    | {"state", "models", "tasks", "calibration", "training", "analysis", "report", "explain", "runs"}
+    | MATHS,
     "patching": MATHS | {"errors"},
     "integrations": DATA | {"state", "models", "tasks"} | MATHS,
     "experiments": DATA

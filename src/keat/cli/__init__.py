@@ -18,6 +18,7 @@ from keat.cli import (
     explain_command,
     predict_command,
     reproduce_command,
+    serve_command,
     train_command,
     update_command,
 )
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command("train", cls=train_command.TrainCommand)(train_command.train_command)
 app.command("update")(update_command.update_command)
 app.command("predict")(predict_command.predict_command)
+app.command("serve")(serve_command.serve_command)
 app.command("explain")(explain_command.explain_command)
 app.add_typer(analyze_command.app, name="analyze")
 app.command("demo")(demo_command.demo_command)

@@ -8,6 +8,7 @@ of each x, with fixed k and g, which brings counts of thousands, ages of months 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 NEVER = 1.0e9  # k·x of the age of what has not happened: ten thousand σ
@@ -212,12 +213,12 @@ class Columns:
     kernels: int
     edition: int = EDITIONS
 
-    @property
+    @cached_property
     def source(self) -> list[str]:
         """Names of the numbers of a source alone; those of a kernel sum are repeated."""
         return _names(SOURCE_SUMS, source_single(self.edition), self.kernels)
 
-    @property
+    @cached_property
     def pair(self) -> list[str]:
         """Names of the numbers of a pair."""
         return _names(PAIR_SUMS, pair_single(self.edition), self.kernels)

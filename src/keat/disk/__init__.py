@@ -17,6 +17,7 @@ from keat.disk.whole_files import (
     new_folder,
     remove_folders,
     remove_parts,
+    sync,
     write_text,
 )
 
@@ -38,6 +39,7 @@ __all__ = [
     "require_folder",
     "require_place",
     "safe_name",
+    "sync",
     "typed",
     "unreadable",
     "write_text",

@@ -36,10 +36,9 @@ def new_file(path: Path, otherwise: str = ELSEWHERE) -> Iterator[Path]:
         mode = stat.S_IMODE(part.stat().st_mode)
         yield part
         part.chmod(mode)  # safetensors' files would be for their owner alone
-        _sync(part)
+        sync(part)
         part.replace(path)
-        if os.name == "posix":  # elsewhere a folder cannot be opened
-            _sync(path.parent)
+        sync(path.parent)
 
 
 def write_text(path: Path, text: str, otherwise: str = ELSEWHERE) -> None:
@@ -117,8 +116,11 @@ def lock_folder(folder: Path, busy: str, otherwise: str = ELSEWHERE, seconds: fl
     return lock
 
 
-def _sync(path: Path) -> None:
-    """Bring a file to the disk itself, so that it is there before another file says so."""
+def sync(path: Path) -> None:
+    """Bring a file to the disk itself, so that it is there before another file says so; or the names in a
+    folder, where a folder can be opened."""
+    if path.is_dir() and os.name != "posix":
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -58,6 +58,11 @@ class Present:
         """The last time of everything that was seen."""
         return self.model.last_time() if self.seen.last_time is None else self.seen.last_time
 
+    @property
+    def pending(self) -> EventStream | None:
+        """Events of the last time that are not in the state, where it is advanced time by time."""
+        return self._pending if self._before is None else None
+
     def observe(self, stream: EventStream, late: Late) -> Observed:
         """Rows that came since; see `Run.observe`."""
         names, stream = self.translated(stream)

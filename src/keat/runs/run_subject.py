@@ -126,7 +126,7 @@ def label_subject_of(run: Run, model: EventHead) -> LabelSubject:
         validated=validated,
         present=model,
         label="fraud" if _is_simulated(source) else source.reading.label,
-        columns=_columns_of(source, run.facts.feature_dim),
+        columns=feature_columns(source, run.facts.feature_dim),
         probability=_probability(run),
     )
 
@@ -183,7 +183,7 @@ def _require_explained(run: Run) -> None:
 # -- the features of one event as the user writes them --------------------------------------------------
 
 
-def _columns_of(source: SourceSpec, feature_dim: int) -> tuple[ColumnEncoding, ...]:
+def feature_columns(source: SourceSpec, feature_dim: int) -> tuple[ColumnEncoding, ...]:
     """What the features of a run are called and how they are encoded. A stream in memory, and most sets that
     are known by name, have no names for them."""
     if source.reading.encoding is not None:

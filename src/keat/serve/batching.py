@@ -1,0 +1,156 @@
+"""Requests become micro-batches: what has come while the last one was committed is the next.
+
+A batch is begun as soon as the one before it is finished, so it never waits for company: alone, an event is
+committed at once, and under load batches fill by themselves, up to 256 events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from keat.errors import KeatError
+from keat.serve.answers import Answer
+from keat.serve.engine import BATCH, ConflictError, Engine, Prepared, Wanted
+from keat.serve.events import Checked
+from keat.serve.log import LogWriteError
+
+MOST_QUEUED = 4_096  # events that may wait; a request that finds none waiting may be longer
+
+
+class BusyError(KeatError):
+    """More is coming in than can be taken."""
+
+
+@dataclass(slots=True, eq=False)
+class _Request:
+    events: Sequence[Checked]
+    wanted: Wanted
+    done: asyncio.Future[list[Answer]]
+    answers: list[Answer] = field(default_factory=list)
+    begun: int = 0  # events of it that are in a batch
+
+    def refuse(self, error: Exception) -> None:
+        if not self.done.done():
+            self.done.set_exception(error)
+
+
+class Batcher:
+    """Takes events to the engine, one batch after the other."""
+
+    def __init__(self, engine: Engine, most_queued: int = MOST_QUEUED) -> None:
+        self.engine, self.most_queued = engine, most_queued
+        self.queued = 0  # events
+        self.trouble: str | None = None  # why the log cannot be written
+        self.between = asyncio.Lock()  # held while a batch is on its way
+        self._requests: deque[_Request] = deque()
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._run())
+
+    async def stop(self) -> None:
+        """End between two batches; what waits is refused."""
+        if self._task is not None:
+            async with self.between:
+                self._task.cancel()
+        for request in self._requests:
+            request.refuse(BusyError("The service is stopping; send the events again."))
+        self._requests.clear()
+
+    async def take(self, events: Sequence[Checked], wanted: Wanted) -> list[Answer]:
+        """The answers of events, once all of them are committed."""
+        if self.queued and self.queued + len(events) > self.most_queued:
+            raise BusyError(f"{self.queued:,} events are waiting already; send them again in a second.")
+        done: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+        self.queued += len(events)
+        self._requests.append(_Request(events, wanted, done))
+        self._wake.set()
+        return await done
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._requests:
+                async with self.between:
+                    await self._take_batch()
+                await asyncio.sleep(0)  # answers go out, and questions get their turn
+
+    async def _take_batch(self) -> None:
+        parts, events = self._gather()
+        try:
+            if self.trouble is not None:  # before the state advances: whether there is room again
+                self.engine.log.require_room()
+                self.trouble = None
+            prepared = self.engine.begin(events, parts[0][0].wanted)
+        except LogWriteError as error:
+            self._refuse(parts, error)
+            return
+        except Exception as error:
+            await self._take_back(parts, error, None)
+            return
+        try:
+            if self.engine.log.durability == "disk":
+                await asyncio.get_running_loop().run_in_executor(None, self.engine.commit, prepared)
+            else:
+                self.engine.commit(prepared)
+        except Exception as error:
+            await self._take_back(parts, error, prepared)
+            return
+        self._answer(parts, prepared)
+
+    def _gather(self) -> tuple[list[tuple[_Request, int]], list[Checked]]:
+        """The next batch: requests with how many of their events are in it."""
+        parts: list[tuple[_Request, int]] = []
+        events: list[Checked] = []
+        while self._requests:
+            request = self._requests[0]
+            alone = request.wanted.alone
+            if parts and (alone or len(events) == BATCH):
+                break
+            room = 1 if alone else BATCH - len(events)
+            some = request.events[request.begun : request.begun + room]
+            request.begun += len(some)
+            parts.append((request, len(some)))
+            events += some
+            self._requests.popleft()
+            if request.begun < len(request.events):
+                self._requests.append(request)  # a long one lets the others in between
+                break
+            if alone:
+                break
+        self.queued -= len(events)
+        return parts, events
+
+    def _answer(self, parts: list[tuple[_Request, int]], prepared: Prepared) -> None:
+        answers = self.engine.finish(prepared)
+        start = 0
+        for request, number in parts:
+            stop = start + number
+            request.answers += answers[start:stop]
+            problems = [text for place, text in prepared.conflicts.items() if start <= place < stop]
+            if problems:
+                request.refuse(ConflictError(problems[0]))
+            elif len(request.answers) == len(request.events) and not request.done.done():
+                request.done.set_result(request.answers)
+            start = stop
+
+    async def _take_back(
+        self, parts: list[tuple[_Request, int]], error: Exception, prepared: Prepared | None
+    ) -> None:
+        """Nothing of a batch happened; whoever sent a part of it is told."""
+        if isinstance(error, LogWriteError):
+            self.trouble = str(error)
+        await asyncio.get_running_loop().run_in_executor(None, self.engine.take_back, prepared)
+        self._refuse(parts, error)
+
+    def _refuse(self, parts: list[tuple[_Request, int]], error: Exception) -> None:
+        for request, _ in parts:
+            request.refuse(error)
+            if request.begun < len(request.events):  # the rest of it is not taken either
+                self._requests.remove(request)
+                self.queued -= len(request.events) - request.begun

@@ -1,0 +1,274 @@
+"""The engine: the one owner of the log, the ids and the state.
+
+A micro-batch goes three steps. `begin` scores its events, each before it is observed; `commit` brings them
+with their answers to the log; `finish` makes them known and answers. Only `commit` waits for the disk, and
+touches nothing but the log, so it may run in another thread. If it fails, nothing is acknowledged, and
+`take_back` makes the state again from what the log has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import numpy as np
+
+from keat.disk import lock_folder, make_folder
+from keat.errors import InputError
+from keat.serve.ahead import Ahead
+from keat.serve.answers import Answer, answers_of
+from keat.serve.events import Checked, Checker
+from keat.serve.live_state import Happened
+from keat.serve.log import Durability, Log
+from keat.serve.log_rows import Beside, Row, columns_of
+from keat.serve.recent_ids import RecentIds
+from keat.serve.replay import replayed
+from keat.serve.served_run import ServedRun
+from keat.serve.snapshots import remove_leftovers, write_snapshot
+from keat.serve.steps import reached
+from keat.serve.verdicts import Judge
+
+BATCH = 256  # events at most that are committed together
+
+
+class ConflictError(InputError):
+    """A client's id was given to two different events."""
+
+
+class Wanted(NamedTuple):
+    """What an answer is to have beside its score."""
+
+    rank: bool = False
+    reasons: bool = False
+
+    @property
+    def alone(self) -> bool:
+        """Whether each event is a batch of its own: what is asked is of the state right before it."""
+        return self.rank or self.reasons
+
+
+@dataclass(slots=True)
+class Counts:
+    """What has happened since this process began."""
+
+    events: int = 0
+    batches: int = 0
+    late: int = 0
+    again: int = 0
+    newcomers: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Prepared:
+    """A micro-batch that is scored and not yet committed."""
+
+    row: Row | None  # None where all of it was known
+    first: int
+    happened: Happened | None
+    nodes_before: int
+    slots: list[
+        tuple[int, bool]
+    ]  # for each event that was sent: its number in the log, and whether it is known
+    conflicts: dict[int, str] = field(default_factory=dict)
+
+
+class Engine:
+    """A run that is served. ``write=False`` reads the log of a run that another process may be serving, up to
+    an event if ``until`` is given."""
+
+    def __init__(
+        self, folder: Path, durability: Durability = "disk", *, write: bool = True, until: int | None = None
+    ) -> None:
+        self.served = served = ServedRun.open(folder)
+        self.folder, self.counts = served.live_folder, Counts()
+        if write:
+            make_folder(self.folder)
+            busy = f"{folder} is being served by another process; stop that one first."
+            self._lock = lock_folder(self.folder, busy, seconds=1.0)
+            remove_leftovers(self.folder)
+        self.log = Log(self.folder, served.about(), durability, write)
+        self.models = [served.fingerprint]
+        self.recent = RecentIds()
+        self._restore(until, self.recent if write else None)
+
+    def _restore(self, until: int | None = None, recent: RecentIds | None = None) -> None:
+        """The state as the log has it."""
+        self.ids, self.state = replayed(self.served, self.log, until, recent)
+        self.ahead = Ahead(self.state)
+        run = self.served.run
+        self.checker = Checker(self.ids, self.served.features, run.unit, self.state.last_time)
+        self.judge = Judge(self.served, self.ids, self.state, self.ahead)
+
+    def close(self) -> None:
+        self.log.close()
+        lock = getattr(self, "_lock", None)
+        if lock is not None:
+            lock.release()
+
+    # -- taking events ---------------------------------------------------------------------------------
+
+    def take(self, events: Sequence[Checked], wanted: Wanted = Wanted()) -> list[Answer]:  # noqa: B008
+        """Score, commit and observe events; their answers, in order. Raises where one could not be taken:
+        then those of earlier batches have been, and sending all again gives their answers again."""
+        answers: list[Answer] = []
+        size = 1 if wanted.alone else BATCH
+        for start in range(0, len(events), size):
+            prepared = None
+            try:
+                prepared = self.begin(events[start : start + size], wanted)
+                self.commit(prepared)
+            except BaseException:
+                self.take_back(prepared)
+                raise
+            answers += self.finish(prepared)
+            for problem in prepared.conflicts.values():
+                raise ConflictError(problem)
+        return answers
+
+    def begin(self, events: Sequence[Checked], wanted: Wanted = Wanted()) -> Prepared:  # noqa: B008
+        """Score a micro-batch, and advance the state by it. Nothing of it is known outside yet."""
+        first, nodes = self.log.tail.event + 1, len(self.ids)
+        fresh: list[Checked] = []
+        prepared = Prepared(None, first, None, nodes, [])
+        places: dict[str, int] = {}
+        for place, event in enumerate(events):
+            if event.id is not None:
+                number = self.recent.get(event.id)
+                if number is not None:
+                    prepared.slots.append((number, True))
+                    continue
+                if event.id in places:
+                    there = places[event.id]
+                    prepared.slots.append((first + there, True))
+                    if fresh[there] != event:
+                        prepared.conflicts[place] = other_event(event.id)
+                    continue
+                places[event.id] = len(fresh)
+            prepared.slots.append((first + len(fresh), False))
+            fresh.append(event)
+        if fresh:
+            self._score(prepared, fresh, places, wanted)
+        reached("batch scored")
+        return prepared
+
+    def _score(
+        self, prepared: Prepared, fresh: list[Checked], places: dict[str, int], wanted: Wanted
+    ) -> None:
+        join, nodes = self.ids.join, prepared.nodes_before
+        ends = [(join(event.source, 0), join(event.destination, 1)) for event in fresh]  # in this order
+        src, dst = np.array(ends, np.int32).T.copy()
+        sent = np.array([event.t for event in fresh], np.int64)
+        t = np.maximum.accumulate(np.maximum(sent, self.state.last_time))
+        late = np.flatnonzero(sent < t)
+        columns = [list(column) for column in zip(*(event.features for event in fresh), strict=True)]
+        features = self.served.features.encoded(columns, len(fresh))
+        happened = Happened(src, dst, t, features)
+        beside: dict[int, Beside] = {}
+        if wanted.alone:
+            self.state.settle(int(t[0]))
+            beside = {0: self.judge.beside(happened, wanted.rank, wanted.reasons)}
+        logits = self.state.score(happened)
+        prepared.happened = happened
+        prepared.row = Row(
+            src.tobytes(),
+            dst.tobytes(),
+            t.tobytes(),
+            logits.tobytes(),
+            len(self.models) - 1,
+            self.ids.newcomers(nodes) if len(self.ids) > nodes else [],
+            {place: name for name, place in places.items()},
+            {int(place): int(sent[place]) for place in late},
+            columns if any(value is not None for column in columns for value in column) else [],
+            beside,
+        )
+
+    def commit(self, prepared: Prepared) -> None:
+        """Bring a batch to the log; when this returns, it is there to stay."""
+        if prepared.row is not None:
+            self.log.append(prepared.row)
+
+    def finish(self, prepared: Prepared) -> list[Answer]:
+        """A batch that is in the log: its ids are known from now on, and it is answered."""
+        row, counts = prepared.row, self.counts
+        own: list[Answer] = []
+        if row is not None:
+            assert prepared.happened is not None
+            for place, name in row.ids.items():
+                self.recent.add(name, prepared.first + place)
+            self.ahead.happened(prepared.happened)
+            own = answers_of(row, prepared.first, self.models, self.served.calibration)
+            counts.events += len(row)
+            counts.batches += 1
+            counts.late += len(row.late)
+            counts.newcomers += len(row.newcomers)
+        reached("batch observed")
+        answers = []
+        for number, known in prepared.slots:
+            answer = own[number - prepared.first] if number >= prepared.first else self.answer(number)
+            if known:
+                counts.again += 1
+                answer = again(answer)
+            answers.append(answer)
+        return answers
+
+    def take_back(self, prepared: Prepared | None = None) -> None:
+        """A batch that did not come to the log, or could not be scored: it never happened."""
+        if prepared is None or prepared.row is not None:
+            self.served = ServedRun.open(self.served.run.folder)
+            self._restore()
+
+    # -- looking back ----------------------------------------------------------------------------------
+
+    def answer(self, number: int) -> Answer:
+        """The answer of an event that is in the log."""
+        first, row = self.log.row_of(number)
+        return answers_of(row, first, self.models, self.served.calibration, [number - first])[0]
+
+    def require_same(self, event: Checked) -> None:
+        """An event whose id is known is the one that it was before."""
+        number = None if event.id is None else self.recent.get(event.id)
+        if number is None:
+            return
+        first, row = self.log.row_of(number)
+        place, columns = number - first, columns_of([row])
+        was = (
+            self.ids.labels[columns.src[place]],
+            self.ids.labels[columns.dst[place]],
+            row.late.get(place, int(columns.t[place])),
+        )
+        features = tuple(column[place] for column in row.features) or (None,) * len(event.features)
+        if was != (event.source, event.destination, event.t) or features != event.features:
+            assert event.id is not None
+            raise ConflictError(other_event(event.id))
+
+    def number_of(self, name: str) -> int:
+        """The number of the event that a client called so."""
+        number = self.recent.get(name)
+        if number is None:
+            raise InputError(f"No event called '{name}' is among the latest; give its number.")
+        return number
+
+    # -- keeping ---------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Path:
+        """Keep the state as it is, between two batches."""
+        newcomers = self.ids.newcomers(self.ids.known)
+        return write_snapshot(
+            self.folder, self.log.tail, self.state.last_time, newcomers, self.state.tensors()
+        )
+
+    def digest(self) -> str:
+        """A hash of the state: two engines with the same log have the same."""
+        return self.state.digest(len(self.ids))
+
+
+def again(answer: Answer) -> Answer:
+    """The same answer, marked as one that was given before."""
+    return msgspec.structs.replace(answer, again=True)
+
+
+def other_event(name: str) -> str:
+    return f"The id '{name}' was given to another event before; give each event an id of its own."

@@ -1,0 +1,54 @@
+"""Why an event of the log was scored as it was: the state is made again as it was right before it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from keat.errors import InputError
+from keat.explain.scored import Scored
+from keat.runs.present import PENDING
+from keat.serve.engine import Engine
+from keat.serve.log_rows import columns_of, logits_of
+from keat.serve.replay import happened_in
+from keat.serve.verdicts import in_words
+
+
+def explain_event(folder: Path, number: int) -> dict[str, Any]:
+    """An event by its number, with everything before it observed and nothing after. The log is read, and may
+    be written meanwhile."""
+    engine = Engine(folder, write=False, until=number - 1)
+    log, served, ids, state = engine.log, engine.served, engine.ids, engine.state
+    if not 1 <= number <= log.tail.event:
+        raise InputError(f"There is no event {number}; the log has events 1 to {log.tail.event:,}.")
+    first, row = log.row_of(number)
+    place, columns = number - first, columns_of([row])
+    ids.welcome(row.newcomers)
+    happened, t = happened_in(served, [row], len(ids), state.last_time), int(columns.t[place])
+    state.observe(happened[:place])
+    state.settle(t)
+    tensors = state.tensors()
+    for name in tensors:
+        if name.startswith(PENDING):  # of the same time: it was scored without them
+            tensors[name] = tensors[name][:0]
+    run = served.run
+    run.present.restore(ids.names(), run.present.seen, tensors)
+    source, destination = ids.labels[columns.src[place]], ids.labels[columns.dst[place]]
+    features = None
+    if run.spec.task.kind == "node-label" and row.features:
+        names = served.features.names
+        features = {name: column[place] for name, column in zip(names, row.features, strict=True)}
+    with torch.no_grad():
+        x = run.explain(source, destination, at=t, features=features)
+    about = {
+        "seq": number,
+        "logit": float(logits_of(row)[place]),
+        "late": row.late.get(place),
+        "model": engine.models[row.model],
+        "why": x.why,
+        "reasons": in_words(x) if isinstance(x, Scored) and x.pair is not None else [x.why],
+    }
+    engine.close()
+    return about | {"explanation": x.to_json()}

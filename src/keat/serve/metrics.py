@@ -1,0 +1,46 @@
+"""Counters for Prometheus, as text."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # seconds
+
+
+class Metrics:
+    """What requests took and how they ended."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self._buckets: dict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    def add(self, path: str, status: int, seconds: float) -> None:
+        self.requests[path, status] += 1
+        self._seconds[path] += seconds
+        place = 0
+        while place < len(BUCKETS) and seconds > BUCKETS[place]:
+            place += 1
+        self._buckets[path][place] += 1
+
+    def text(self, values: dict[str, tuple[str, str, int]]) -> str:
+        """All of them, with ``values`` of the engine: name → (kind, help, value)."""
+        lines = []
+        for name, (kind, about, value) in values.items():
+            lines += [*_head(name, kind, about), f"{name} {value}"]
+        lines += _head("keat_requests_total", "counter", "Requests by path and status.")
+        for (path, status), number in sorted(self.requests.items()):
+            lines.append(f'keat_requests_total{{path="{path}",status="{status}"}} {number}')
+        lines += _head("keat_request_seconds", "histogram", "How long requests took.")
+        for path, counts in sorted(self._buckets.items()):
+            total = 0
+            for limit, number in zip((*(f"{bound:g}" for bound in BUCKETS), "+Inf"), counts, strict=True):
+                total += number
+                lines.append(f'keat_request_seconds_bucket{{path="{path}",le="{limit}"}} {total}')
+            lines.append(f'keat_request_seconds_sum{{path="{path}"}} {self._seconds[path]:.6f}')
+            lines.append(f'keat_request_seconds_count{{path="{path}"}} {total}')
+        return "\n".join(lines) + "\n"
+
+
+def _head(name: str, kind: str, about: str) -> list[str]:
+    return [f"# HELP {name} {about}", f"# TYPE {name} {kind}"]

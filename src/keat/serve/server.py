@@ -1,0 +1,87 @@
+"""A run on a port, until somebody stops it."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+
+import numpy as np
+import torch
+import uvicorn
+
+from keat.errors import InputError
+from keat.serve.door import require_closed
+from keat.serve.engine import Engine
+from keat.serve.gateway import Gateway, Service
+from keat.serve.live_state import Happened
+from keat.serve.log import Durability
+
+BACKLOG = 2_048  # connections that may wait to be accepted
+
+
+def serve(run: Path, service: Service, durability: Durability, ready: Callable[[str, Engine], None]) -> None:
+    """Serve a run. ``ready`` is told the address once requests are answered."""
+    require_closed(service.host, service.token)
+    listening = listen(service.host, service.port)
+    try:
+        engine = Engine(run, durability)
+        warm_up(engine)
+        listening.listen(BACKLOG)  # from now on nobody is turned away
+        host, port = listening.getsockname()[:2]
+        ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", engine)
+        server_of(engine, service).run(sockets=[listening])
+    finally:
+        listening.close()
+
+
+def server_of(engine: Engine, service: Service) -> uvicorn.Server:
+    """What answers requests; it closes the engine when it stops."""
+    app, loop = Gateway(engine, service).app(), "asyncio" if sys.platform == "win32" else "uvloop"
+    return _Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            loop=loop,
+            lifespan="on",
+            access_log=False,
+            log_level="warning",
+            timeout_keep_alive=75,
+        )
+    )
+
+
+class _Server(uvicorn.Server):
+    """One that is stopped by a signal has done what it was told: it ends with 0, not by the signal again."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        super().handle_exit(sig, frame)
+        self._captured_signals.clear()
+
+
+def warm_up(engine: Engine) -> None:
+    """Compile what the first event would have to wait for; nothing changes."""
+    state, nodes = engine.state, len(engine.ids)
+    stranger = np.array([nodes], np.int32)
+    nothing = np.zeros((1, engine.served.features.dim), np.float32)
+    event = Happened(stranger, stranger, np.array([state.last_time]), nothing)
+    state.warm_up(event)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A port that is ours, before any work: the next who asks for it is told."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.socket(family, socket.SOCK_STREAM)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host, port))
+    except (OSError, OverflowError) as error:
+        raise InputError(f"Cannot listen on {host}, port {port} ({error}); choose another.") from error
+    return listening
+
+
+def one_thread() -> None:
+    """Small matrices: a second thread would only wait for the first."""
+    torch.set_num_threads(1)

@@ -1,0 +1,169 @@
+"""Kill a service with -9, at named steps and at random moments, and have it go on.
+
+    python tests/serve/live_killing.py KILLS SEED FOLDER
+
+A client sends events in requests, each until it is acknowledged; the service is a process of its own, which
+is ended at a step on the way of an event to the disk, of a snapshot, a checkpoint or a seal, or at any moment
+in between. It is started again and the client goes on with what was not acknowledged. In the end every event
+is in the log once, and answers and state are those of a service that was never killed. Prints one JSON
+object.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import torch
+from live_runs import checked, later_events, live_run
+
+from keat.serve import sealing, steps
+from keat.serve.engine import Engine
+from keat.serve.events import Checked
+
+EVENTS, REQUEST = 90, 6
+MODELS = ("keat-rank", "keat-tgn")
+Acknowledge = Callable[[int, list[Any]], None]
+
+
+def requests_of(run: Path) -> list[list[Checked]]:
+    engine = Engine(run, "process")
+    events = checked(engine, later_events(engine, EVENTS, seed=5))
+    engine.close()
+    return [events[start : start + REQUEST] for start in range(0, EVENTS, REQUEST)]
+
+
+def work(run: Path, requests: list[list[Checked]], begun: int, acknowledge: Acknowledge) -> None:
+    """A service that takes the requests from number ``begun`` on."""
+    engine = Engine(run, "process")
+    for number in range(begun, len(requests)):
+        acknowledge(number, [msgspec.to_builtins(answer) for answer in engine.take(requests[number])])
+        if number % 4 == 3:
+            engine.snapshot()
+        if number % 5 == 4:
+            engine.log.tidy()
+        if number % 6 == 5:
+            sealing.seal(run, run / "sealed.parquet")
+    (run / "digest").write_text(engine.digest())
+    engine.close()
+
+
+def in_a_child(job: Callable[[], None], after: float | None) -> int:
+    """How a process that does the job ended; it is killed after some seconds."""
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            job()
+            status = 0
+        finally:
+            os._exit(status)
+    timer = None
+    if after is not None:
+        timer = threading.Timer(after, os.kill, (child, signal.SIGKILL))
+        timer.start()
+    _, status = os.waitpid(child, 0)
+    if timer is not None:
+        timer.cancel()
+    return os.waitstatus_to_exitcode(status)
+
+
+def kill_at(step: str, time_of_it: int) -> None:
+    """From now on, the process ends when a step is reached for the n-th time."""
+    left = time_of_it
+
+    def watch(reached: str) -> None:
+        nonlocal left
+        left -= reached == step
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    steps.watcher = watch
+
+
+def one_kill(
+    run: Path, requests: list[list[Checked]], expected: list[Any], step: str | None, draw: random.Random
+) -> str | None:
+    """What was wrong after a kill and a restart; None where nothing was."""
+    acknowledged = run / "acknowledged"
+    acknowledged.touch()
+
+    def acknowledge(number: int, answers: list[Any]) -> None:
+        with acknowledged.open("ab", buffering=0) as file:
+            file.write(json.dumps([number, answers]).encode() + b"\n")
+
+    def known() -> list[Any]:
+        lines = acknowledged.read_bytes().split(b"\n")[:-1]
+        return [json.loads(line) for line in lines]
+
+    def killed() -> None:
+        if step is not None:
+            kill_at(step, draw.choice([1, 2]))
+        work(run, requests, 0, acknowledge)
+
+    ended = in_a_child(killed, None if step is not None else draw.uniform(0.0, 0.5))
+    if ended == 1:
+        return "it failed before it was killed"
+    if step is not None and ended != -signal.SIGKILL:
+        return "the step was not reached"
+    if not (run / "digest").exists():
+        ended = in_a_child(lambda: work(run, requests, len(known()), acknowledge), None)
+        if ended:
+            return f"it does not go on after the kill ({ended})"
+    for (number, answers), (_, right) in zip(known(), expected, strict=True):
+        for answer, wanted in zip(answers, right, strict=True):
+            answer.pop("again", None)
+            if answer != wanted:
+                return f"request {number}: {answer} instead of {wanted}"
+    reader = Engine(run, write=False)
+    rows = [row for _, row in reader.log.rows()]
+    names = [name for row in rows for name in row.ids.values()]
+    reader.close()
+    if names != [f"event {number}" for number in range(EVENTS)]:
+        return "an event is missing from the log, or there twice"
+    return None
+
+
+def main(kills: int, seed: int, scratch: Path) -> dict[str, Any]:
+    torch.set_num_threads(1)
+    started = time.perf_counter()
+    faults, prepared = [], {}
+    for name in MODELS:
+        run = live_run(name, scratch / f"straight-{name}")
+        requests = requests_of(run)
+        shutil.rmtree(run / "live")
+        fresh = scratch / f"fresh-{name}"
+        shutil.copytree(run, fresh)
+        expected: list[Any] = []
+        work(run, requests, 0, lambda number, answers, into=expected: into.append([number, answers]))  # type: ignore[misc]
+        prepared[name] = fresh, requests, json.loads(json.dumps(expected)), (run / "digest").read_text()
+    for number in range(kills):
+        draw = random.Random(f"{seed} {number}")
+        name = MODELS[number % 4 == 3]
+        step = None if number >= len(steps.STEPS) and number % 2 else steps.STEPS[number % len(steps.STEPS)]
+        fresh, requests, expected, digest = prepared[name]
+        run = Path(tempfile.mkdtemp(dir=scratch)) / "run"
+        shutil.copytree(fresh, run)
+        fault = one_kill(run, requests, expected, step, draw)
+        if fault is None and (run / "digest").read_text() != digest:
+            fault = "another state"
+        if fault is not None:
+            faults.append(f"kill {number}, {name} at {step or 'any moment'}: {fault}")
+        shutil.rmtree(run.parent)
+    seconds = round(time.perf_counter() - started, 1)
+    return {"kills": kills, "seed": seed, "steps": len(steps.STEPS), "seconds": seconds, "faults": faults}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))))
