@@ -25,6 +25,7 @@ class Column:
     where: str  # the file or frame, as the user calls it
     name: str
     data: pa.ChunkedArray
+    first: int = 0  # the data row that it begins with, counted from 0, where it is a piece of a longer column
 
     @property
     def type(self) -> pa.DataType:
@@ -37,6 +38,10 @@ class Column:
         """The same column with other data."""
         return replace(self, data=data)
 
+    def without_data(self) -> Column:
+        """What a notice needs of it later, when its rows are no longer kept."""
+        return self.holding(pa.chunked_array([], pa.null()))
+
     def error(self, problem: str, *, do: str, row: int | None = None) -> InputError:
         """The one sentence: where, what is wrong, what to do. ``row`` counts from 0."""
         return InputError(f"{self._place(row)}: {problem}; {do}.")
@@ -46,7 +51,9 @@ class Column:
         warnings.warn(f"{self._place(row)}: {what}.", Notice, stacklevel=2)
 
     def _place(self, row: int | None) -> str:
-        return f"{self.where}, column '{self.name}'" + ("" if row is None else f", data row {row + 1}")
+        return f"{self.where}, column '{self.name}'" + (
+            "" if row is None else f", data row {self.first + row + 1}"
+        )
 
     def require_values(self, do: str) -> None:
         """Every row holds something."""
