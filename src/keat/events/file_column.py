@@ -18,6 +18,10 @@ import pyarrow.compute as pc
 from keat.errors import InputError, Notice
 
 
+class ReadAnewError(Exception):
+    """A later piece shows that earlier ones have to be read in another way, which is known now."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """Values with the names that an error gives them."""
@@ -99,12 +103,12 @@ class Column:
 
         Each step casts half of what is left, so finding the row costs about as much as one cast.
         """
-        if _castable(self.data, target):
+        if castable(self.data, target):
             return None
         start, length = 0, len(self.data)
         while length > 1:
             half = length // 2
-            if _castable(self.data.slice(start, half), target):
+            if castable(self.data.slice(start, half), target):
                 start, length = start + half, length - half
             else:
                 length = half
@@ -127,7 +131,7 @@ def to_numpy(data: pa.ChunkedArray, dtype: npt.DTypeLike | None = None) -> npt.N
     return np.concatenate(chunks, dtype=dtype, casting="unsafe")
 
 
-def _castable(data: pa.ChunkedArray, target: pa.DataType) -> bool:
+def castable(data: pa.ChunkedArray, target: pa.DataType) -> bool:
     try:
         data.cast(target)
     except pa.ArrowException:

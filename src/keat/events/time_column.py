@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from keat.errors import InputError
-from keat.events.file_column import Column, is_text, to_numpy
+from keat.events.file_column import Column, ReadAnewError, is_text, to_numpy
 from keat.events.time_format import formatted_times
 from keat.events.units import TimeUnit
 
@@ -32,10 +32,6 @@ def read_time(column: Column, unit: TimeUnit | None, form: str | None = None) ->
     values = reading.look(column)
     reading.tell()
     return reading.settle(values), reading.settled_unit
-
-
-class ReadAnewError(Exception):
-    """A later piece shows that earlier ones have to be read in another way, which is known now."""
 
 
 @dataclass(slots=True)
@@ -82,6 +78,10 @@ class TimeReading:
             raise column.error(f"the values are {kind}, not times", do="give numbers, dates or datetimes")
         self.pieces += 1
         return values
+
+    def anew(self) -> TimeReading:
+        """Of a reading that is to begin from the first piece again: what it has learned of the form."""
+        return TimeReading(self.unit, self.form, text_forms=self.text_forms, _failed=self._failed)
 
     def settle(self, values: npt.NDArray[Any]) -> Times:
         """Times, of what `look` gave, as far as is known now."""
