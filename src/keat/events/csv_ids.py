@@ -55,6 +55,11 @@ class WrittenIds:
             side.look(column)
         return texts[0], texts[1]
 
+    def read(self, column: Column) -> Column:
+        """A piece of a column as what all ids are, when that is known."""
+        texts, _ = _trimmed(column.from_bytes())
+        return texts.holding(texts.data.cast(pa.int64())) if self.as_numbers else texts
+
     def tell(self, labels: Callable[[], Sequence[pa.Array]]) -> None:
         """Refusals and notices about ids that are text, whose distinct ``labels`` are those of each column,
         or of both together."""
