@@ -115,7 +115,7 @@ def _records(parts: list[Path], record: np.dtype[np.void], size: int) -> Records
 
 def _sorted(records: Records) -> tuple[Records, npt.NDArray[np.int64]]:
     """Records, and their order in time; those of equal time stay in order."""
-    t = np.ascontiguousarray(records["t"])
+    t = records["t"].copy()
     if len(t) == 0:
         return records, np.zeros(0, dtype=np.int64)
     low, row_bits = int(t.min()), max(1, (len(t) - 1).bit_length())

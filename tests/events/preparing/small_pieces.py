@@ -1,0 +1,48 @@
+"""Preparing small logs as if they were larger than memory, and comparing with reading them in memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from keat.errors import Notice
+from keat.events import Reading, files
+from keat.events.preparing import Prepared, prepare_events
+from keat.events.preparing.sizes import Sizes
+
+TINY = Sizes(10**9, piece=1, bucket=300, table=64)  # a batch a piece, a dozen rows a bucket
+
+
+def prepare_in_pieces(
+    paths: Sequence[Path], out: Path, sizes: Sizes = TINY, batch: int = 7, **options: Any
+) -> Prepared:
+    with (
+        mock.patch.object(files, "BATCH", batch),
+        mock.patch.object(files, "CSV_BLOCK", 256),
+        mock.patch("os.fsync"),  # of a thousand tiny files
+    ):
+        return prepare_events(paths, out, Reading.of(**options), name="log", sizes=sizes)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def assert_as_in_memory(paths: Sequence[Path], whole: Any, tmp_path: Path, **options: Any) -> list[str]:
+    """The folder has the bytes that reading the whole and saving it gives. Returns the notices."""
+    with warnings.catch_warnings(record=True) as in_memory:
+        warnings.simplefilter("always", Notice)
+        Reading.of(**options).read(whole, name="log").save(tmp_path / "in-memory")
+    with warnings.catch_warnings(record=True) as in_pieces:
+        warnings.simplefilter("always", Notice)
+        prepare_in_pieces(paths, tmp_path / "in-pieces", **options)
+    made, wanted = contents(tmp_path / "in-pieces"), contents(tmp_path / "in-memory")
+    assert made.keys() == wanted.keys()
+    assert [name for name in wanted if made[name] != wanted[name]] == []
+    assert not [*tmp_path.glob(".*")], "something is left"
+    if [*paths] == [whole]:
+        assert [str(each.message) for each in in_pieces] == [str(each.message) for each in in_memory]
+    return [str(each.message) for each in in_pieces]
