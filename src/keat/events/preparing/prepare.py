@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from keat.disk import expanded, map_array
-from keat.errors import CacheError
+from keat.errors import CacheError, InputError
 from keat.events.feature_columns import BLOCK, RawColumn
 from keat.events.feature_encoding import FeatureEncoding, encode_columns, encode_nodes, learn_encoding
-from keat.events.node_table import read_node_table
+from keat.events.node_table import NodeTable, read_node_table
 from keat.events.preparing.column_files import column_bytes, column_files
 from keat.events.preparing.inputs import Inputs
 from keat.events.preparing.row_reader import RowReader
@@ -89,6 +89,9 @@ def prepare_events(
     try:
         tell_of_order(found.facts, inputs, name)
         return _Preparation(inputs, reading, found, sizes, place, name, progress).run(begun is not None)
+    except InputError:  # once more would be as bad
+        place.clear()
+        raise
     finally:
         place.unlock()
 
@@ -127,8 +130,9 @@ class _Preparation:
 
     def run(self, continued: bool) -> Prepared:
         in_order = self.found.facts.unsorted is None
+        nodes = self._node_table()
         self._write_events(in_order)
-        stream, columns = self._encoded(self._mapped())
+        stream, columns = self._encoded(self._mapped(), nodes)
         describe_folder(self.place.stream, columns, stream.ids, stream.about())
         self.place.finish()
         return Prepared(
@@ -182,17 +186,21 @@ class _Preparation:
             name=self.name,
         )
 
-    def _encoded(self, stream: EventStream) -> tuple[EventStream, list[str]]:
+    def _node_table(self) -> NodeTable | None:
+        """Features of nodes, read first: if they do not fit the ids, nothing is sorted in vain."""
+        reading = self.reading
+        if reading.node_features is None:
+            return None
+        path = expanded(reading.node_features)
+        ids = self.found.id_map()
+        return read_node_table(path, ids, self.name, reading.delimiter, header=reading.header)
+
+    def _encoded(self, stream: EventStream, nodes: NodeTable | None) -> tuple[EventStream, list[str]]:
         """The stream with features as models are shown them, as by `Reading.learn`, and its columns."""
         reading, facts = self.reading, self.found.facts
         names = ["src", "dst", "t", "features", *(["labels"] if facts.label is not None else [])]
         columns = zip(reading.features, facts.widths, self.found.kinds, strict=True)
         raw = [RawColumn(*each) for each in columns]
-        nodes = None
-        if reading.node_features is not None:
-            path = expanded(reading.node_features)
-            nodes = read_node_table(path, stream.ids, self.name, reading.delimiter, header=reading.header)
-            names.append("node_features")
         if not raw and nodes is None:
             return stream, names
         where = self.inputs.where
@@ -206,6 +214,7 @@ class _Preparation:
             kept=() if reading.weight is None else (reading.weight,),
         )
         if nodes is not None:
+            names.append("node_features")
             np.save(self.place.stream / "node_features.npy", encode_nodes(encoding, nodes))
         if self.raw_features == self.place.stream:
             return stream, names

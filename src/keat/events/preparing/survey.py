@@ -10,8 +10,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from keat.errors import InputError, Notice
@@ -109,7 +111,7 @@ def _look_through(
         if sample is None:
             sample = TimeSample(max(1, sizes.bucket // (24 + 4 * width)))
         sample.add(values)
-        order.look(times.settle(values), piece.file, piece.first)
+        order.look(times, values, piece.file, piece.first)
         rows[piece.file] += piece.rows
         progress(sum(rows), None)
     if sample is None:
@@ -182,15 +184,16 @@ class _Order:
     """Whether times only rise, from piece to piece."""
 
     def __init__(self) -> None:
-        self.last = -1
+        self.last: npt.NDArray[Any] | None = None  # not settled yet: the next piece may say of which unit
         self.unsorted: tuple[int, int] | None = None
 
-    def look(self, t: np.ndarray[tuple[int], np.dtype[np.int64]], file: int, first: int) -> None:
+    def look(self, times: TimeReading, values: npt.NDArray[Any], file: int, first: int) -> None:
         if self.unsorted is not None:
             return
+        t = times.settle(values)
         backwards = t[1:] < t[:-1]
-        if t[0] < self.last:
+        if self.last is not None and t[0] < times.settle(self.last)[0]:
             self.unsorted = file, first
         elif backwards.any():
             self.unsorted = file, first + int(np.argmax(backwards)) + 1
-        self.last = int(t[-1])
+        self.last = values[-1:].copy()
