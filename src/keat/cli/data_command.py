@@ -22,6 +22,7 @@ from keat.datasets.loading import SIMULATED, Dataset
 from keat.datasets.payments import FEATURES
 from keat.disk import bytes_of
 from keat.events import Reading, humanize
+from keat.events.occurring import distinct_times, occurring
 from keat.events.preparing import prepare_events
 from keat.events.written_times import spoken
 
@@ -171,14 +172,14 @@ def describe(data: Dataset) -> dict[str, Any]:
         "name": data.name,
         "rows": len(stream),
         "nodes": stream.num_nodes,
-        "sources": len(np.unique(stream.src)),
-        "destinations": len(np.unique(stream.dst)),
+        "sources": len(occurring(stream.src, stream.num_nodes)),
+        "destinations": len(occurring(stream.dst, stream.num_nodes)),
         "features": stream.feature_dim,
         "labels": labels,
         "unit": stream.unit,
         "t_min": int(stream.t[0]),
         "t_max": int(stream.t[-1]),
-        "steps": int(np.count_nonzero(np.diff(stream.t)) + 1),
+        "steps": distinct_times(stream.t),
         "splits": data.splits.sizes,
         "surprise": surprise(data.stream, data.test),
         "sigma": data.sigma(),

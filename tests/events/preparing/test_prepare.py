@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from small_pieces import assert_as_in_memory, prepare_in_pieces
 
 from keat.errors import CacheError, InputError, Notice
 from keat.events import EventStream
-from keat.events.preparing import prepare as preparing
 from keat.events.preparing.sizes import Sizes
 
 RNG = np.random.default_rng(7)
@@ -72,7 +72,12 @@ WRITERS: dict[str, Callable[[Path, pa.Table], None]] = {
     "log.feather": arrow,
     "log.arrow": arrow_stream,
 }
-ALL = {"features": ["amount", "count"], "categorical": "kind", "scale": True, "label": "fraud"}
+ALL: dict[str, Any] = {
+    "features": ["amount", "count"],
+    "categorical": "kind",
+    "scale": True,
+    "label": "fraud",
+}
 
 
 def whole_numbers(low: int, high: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -380,8 +385,8 @@ def test_disk_space_is_looked_at_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parquet(tmp_path / "log.parquet", log())
-    free = preparing.shutil.disk_usage(tmp_path)._replace(free=100)
-    monkeypatch.setattr(preparing.shutil, "disk_usage", lambda _: free)
+    free = shutil.disk_usage(tmp_path)._replace(free=100)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: free)
     with pytest.raises(CacheError, match=r"Preparing 200 events needs .* where 0.0 GB are free"):
         prepare_in_pieces([tmp_path / "log.parquet"], tmp_path / "out")
     assert [path.name for path in tmp_path.iterdir()] == ["log.parquet"]

@@ -132,7 +132,8 @@ class _Preparation:
         in_order = self.found.facts.unsorted is None
         nodes = self._node_table()
         self._write_events(in_order)
-        stream, columns = self._encoded(self._mapped(), nodes)
+        stream, columns, learned = self._encoded(self._mapped(), nodes)
+        learned.keep(self.place.stream)
         describe_folder(self.place.stream, columns, stream.ids, stream.about())
         self.place.finish()
         return Prepared(
@@ -195,14 +196,17 @@ class _Preparation:
         ids = self.found.id_map()
         return read_node_table(path, ids, self.name, reading.delimiter, header=reading.header)
 
-    def _encoded(self, stream: EventStream, nodes: NodeTable | None) -> tuple[EventStream, list[str]]:
-        """The stream with features as models are shown them, as by `Reading.learn`, and its columns."""
+    def _encoded(
+        self, stream: EventStream, nodes: NodeTable | None
+    ) -> tuple[EventStream, list[str], Reading]:
+        """The stream with features as models are shown them, its columns, and the reading that was learned,
+        as by `Reading.learn`."""
         reading, facts = self.reading, self.found.facts
         names = ["src", "dst", "t", "features", *(["labels"] if facts.label is not None else [])]
         columns = zip(reading.features, facts.widths, self.found.kinds, strict=True)
         raw = [RawColumn(*each) for each in columns]
         if not raw and nodes is None:
-            return stream, names
+            return stream, names, reading
         where = self.inputs.where
         encoding = reading.encoding or learn_encoding(
             stream,
@@ -213,14 +217,15 @@ class _Preparation:
             held_out=HELD_OUT,
             kept=() if reading.weight is None else (reading.weight,),
         )
+        learned = replace(reading, encoding=encoding)
         if nodes is not None:
             names.append("node_features")
             np.save(self.place.stream / "node_features.npy", encode_nodes(encoding, nodes))
         if self.raw_features == self.place.stream:
-            return stream, names
+            return stream, names, learned
         encoded = self.place.stream / "features.npy"
         self._encode_events(encoding, raw, stream, where)
-        return replace(stream, features=map_array(encoded)), names
+        return replace(stream, features=map_array(encoded)), names, learned
 
     def _encode_events(
         self, encoding: FeatureEncoding, raw: list[RawColumn], stream: EventStream, where: str
