@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from conftest import FindFile
+from keat import bandwidth
 from keat.bandwidth import SIGMA_MODES, SigmaMode, estimate_sigma, node_gaps
 from keat.errors import Notice, UnknownNameError
 from keat.events import read_events
@@ -75,3 +76,15 @@ def test_unknown_mode_names_the_nearest() -> None:
 def test_gaps_never_cross_nodes() -> None:
     gaps, owner = node_gaps(np.array([1, 0, 1, 0, 1]), np.array([0, 10, 25, 100, 27]))
     assert list(zip(owner, gaps, strict=True)) == [(0, 90), (1, 25), (1, 2)]
+
+
+@pytest.mark.parametrize("mode", SIGMA_MODES)
+def test_some_nodes_at_a_time_give_the_same_bits(mode: SigmaMode, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    src, dst = (rng.integers(0, 40, 500).astype(np.int32) for _ in range(2))
+    src[100:300] = 7  # a node that is busier than a group
+    t = np.sort(rng.integers(0, 10**6, 500))
+    wanted = estimate_sigma(src, dst, t, mode)
+    monkeypatch.setattr(bandwidth, "APPEARANCES", 60)
+    monkeypatch.setattr(bandwidth, "BLOCK", 64)
+    assert estimate_sigma(src, dst, t, mode) == wanted

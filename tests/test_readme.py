@@ -26,7 +26,10 @@ README = ROOT / "README.md"
 USE, UNDERSTAND = ROOT / "docs" / "use", ROOT / "docs" / "understand"
 PAGES = [README, *sorted(USE.glob("*.md")), *sorted(UNDERSTAND.glob("*.md"))]
 RUN_HERE = [
-    *(USE / f"{name}.md" for name in ("start", "guide", "runs", "datasets", "cli", "node_tasks")),
+    *(
+        USE / f"{name}.md"
+        for name in ("start", "guide", "runs", "datasets", "large_logs", "cli", "node_tasks")
+    ),
     *(UNDERSTAND / f"{name}.md" for name in ("protocol", "tgn", "theory")),
 ]
 

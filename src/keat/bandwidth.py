@@ -9,6 +9,7 @@ the default; the other readings are kept for comparison.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Literal, get_args
 
 import numpy as np
@@ -28,6 +29,8 @@ SigmaMode = Literal[
     "first-gap-std",  # pooled, each node's first gap measured from the start of the stream (CTAN)
     "global-std",  # gaps between consecutive events of the whole stream: the clock, not the nodes
 ]
+APPEARANCES = 1 << 25  # of nodes in events, looked at together
+BLOCK = 1 << 20  # events
 SIGMA_MODES: tuple[SigmaMode, ...] = get_args(SigmaMode)
 
 
@@ -100,13 +103,67 @@ def _raw_sigma(
     elif mode == "pair-mean-std":
         _, pair = np.unique(src.astype(np.int64) << 32 | dst.astype(np.int64), return_inverse=True)
         gaps, owner = node_gaps(pair, t)
-    else:
+    elif mode == "node-pooled-std":
         gaps, owner = node_gaps(*both_roles(src, dst, t))
-    if len(gaps) == 0:
+        return float(np.std(clock.measure(gaps))) if len(gaps) else float("nan")
+    else:
+        return _of_nodes(src, dst, t, mode, clock)
+    return _average(*_std_by_owner(clock.measure(gaps), owner), mode) if len(gaps) else float("nan")
+
+
+def _of_nodes(
+    src: npt.NDArray[np.integer],
+    dst: npt.NDArray[np.integer],
+    t: npt.NDArray[np.int64],
+    mode: SigmaMode,
+    clock: Clock,
+) -> float:
+    """From the gaps of every node, in either role: some nodes at a time, so that a long stream is never in
+    memory as a whole to be sorted."""
+    found = []
+    for nodes, times in _some_nodes_at_a_time(src, dst, t):
+        gaps, owner = node_gaps(nodes, times)
+        if len(gaps):
+            found.append(_std_by_owner(clock.measure(gaps), owner))
+    if not found:
         return float("nan")
-    if mode == "node-pooled-std":
-        return float(np.std(clock.measure(gaps)))
-    stds, counts = _std_by_owner(clock.measure(gaps), owner)
+    stds, counts = (np.concatenate(each) for each in zip(*found, strict=True))
+    return _average(stds, counts, mode)
+
+
+def _some_nodes_at_a_time(
+    src: npt.NDArray[np.integer], dst: npt.NDArray[np.integer], t: npt.NDArray[np.int64]
+) -> Iterator[tuple[npt.NDArray[np.integer], npt.NDArray[np.int64]]]:
+    """`both_roles` of some nodes after others, in their order."""
+    if 2 * len(t) <= APPEARANCES:
+        yield both_roles(src, dst, t)
+        return
+    blocks = [slice(row, row + BLOCK) for row in range(0, len(t), BLOCK)]
+    size = 1 + max(int(max(src[rows].max(), dst[rows].max())) for rows in blocks)
+    counts = np.zeros(size, dtype=np.int64)
+    for rows in blocks:
+        counts += np.bincount(src[rows], minlength=size) + np.bincount(dst[rows], minlength=size)
+    group = np.cumsum(counts) // APPEARANCES  # a node that is busier than that has one of its own
+    for first, last in zip(*_runs(group), strict=True):
+        parts = [_of_range(*both_roles(src[rows], dst[rows], t[rows]), first, last) for rows in blocks]
+        nodes, times = zip(*parts, strict=True)
+        yield np.concatenate(nodes), np.concatenate(times)
+
+
+def _runs(group: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Where equal numbers begin and end."""
+    starts = np.flatnonzero(np.append(True, group[1:] != group[:-1]))
+    return starts, np.append(starts[1:], len(group))
+
+
+def _of_range(
+    nodes: npt.NDArray[np.integer], times: npt.NDArray[np.int64], first: int, last: int
+) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.int64]]:
+    chosen = (nodes >= first) & (nodes < last)
+    return nodes[chosen], times[chosen]
+
+
+def _average(stds: npt.NDArray[np.float64], counts: npt.NDArray[np.int64], mode: SigmaMode) -> float:
     if mode == "node-median-std":
         return float(np.median(stds))
     if mode == "node-mean-std-2":

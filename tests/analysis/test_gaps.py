@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import MakeStream
+from keat.analysis import gaps
 from keat.analysis.gaps import FIRST, comparable_gaps, gap_summaries, gaps_of, ks_distance, looking_back
 from keat.events import EventStream
 from keat.events.splitting import split
@@ -106,3 +107,14 @@ def test_every_compared_event_has_the_horizon_behind_it() -> None:
 def test_where_no_node_returns_there_is_nothing_to_summarize() -> None:
     stream = EventStream.from_arrays(np.arange(40), np.arange(40, 80), np.arange(40))
     assert gap_summaries(split(stream)) == {"train": None, "val": None, "test": None}
+
+
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_blocks_do_not_matter(block: int, random_stream: MakeStream, monkeypatch: pytest.MonkeyPatch) -> None:
+    parts = split(random_stream(events=300))
+    wanted, summaries = looking_back(parts), gap_summaries(parts)
+    monkeypatch.setattr(gaps, "BLOCK", block)
+    found = looking_back(parts)
+    for name in wanted:
+        np.testing.assert_array_equal(found[name], wanted[name])
+    assert gap_summaries(parts) == summaries

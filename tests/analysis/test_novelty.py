@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import FindFile, MakeStream
+from keat.analysis import novelty
 from keat.analysis.novelty import surprise
 from keat.events import EventStream, read_events
 from keat.events.splitting import split
@@ -21,6 +22,13 @@ def test_equals_a_plain_loop(seed: int, random_stream: MakeStream) -> None:
         new += row >= test.offset and pair not in seen
         seen.add(pair)
     assert surprise(stream, test) == new / len(test)
+
+
+def test_blocks_of_the_past_do_not_matter(random_stream: MakeStream, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = random_stream(events=300)
+    wanted = surprise(stream, split(stream).test)
+    monkeypatch.setattr(novelty, "BLOCK", 7)
+    assert surprise(stream, split(stream).test) == wanted
 
 
 def test_all_new_and_nothing_new() -> None:

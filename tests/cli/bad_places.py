@@ -47,6 +47,26 @@ WORDS: list[tuple[tuple[str, ...], str]] = [
     (("data", "info", "a\0b"), ""),
     (("data", "info", "tgbl-wikki"), "did you mean"),
     *(
+        (("data", "prepare", *words, *ORDERS), told)
+        for words, told in (
+            (("orders.csv", "--out", "orders.csv"), "orders.csv is a file; name a folder"),
+            (("orders.csv", "--out", "orders.csv/x"), NO_FOLDER),
+            (
+                ("orders.csv", "--out", "saved"),
+                "saved is not empty; delete it first, or choose another folder",
+            ),
+            (("orders.csv", "--out", "run"), "run is not empty"),
+            (("orders.csv", "--out", LONG), TOO_LONG),
+            (("orders.csv", "--out", "new", "--memory", "much"), "'much' is no amount of memory"),
+            (("orders.csv", "--out", "new", "--memory", "1MB"), "allow at least 0.5 GB"),
+            (("order.csv", "--out", "new"), "did you mean"),
+            (("orders.csv", "orders.csv", "--out", "new"), "is given twice"),
+            (("pipe.csv", "--out", "new"), PIPE),
+            (("folder.csv", "--out", "new"), "folder.csv is a folder; give a file"),
+            (("orders.csv", "--out", "new", "--label", "shop"), "labels must be numbers"),
+        )
+    ),
+    *(
         (("predict", place, "--source", "C-001"), told)
         for place, told in (
             ("orders.csv", NO_RUN),

@@ -24,6 +24,7 @@ VERBS = {
         "data info",
         "data get",
         "data example",
+        "data prepare",
         "train",
         "evaluate",
         "predict",

@@ -21,6 +21,8 @@ from keat.events import EventStream
 from keat.events.splitting import Splits
 
 FIRST = -1  # in place of the gap of a node's first event
+NEVER = np.iinfo(np.int64).min
+BLOCK = 1 << 20  # events looked at together
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,29 @@ def gaps_of(events: EventStream) -> npt.NDArray[np.int64]:
 def looking_back(splits: Splits) -> dict[str, npt.NDArray[np.int64]]:
     """For each split, two values for each event (source, destination): the gap to the previous event of the
     node in the whole stream, or FIRST."""
-    src, dst, t = (np.concatenate([getattr(part, what) for part in splits]) for what in ("src", "dst", "t"))
-    nodes, times = both_roles(src, dst, t)
+    last = np.full(splits.train.num_nodes, NEVER, dtype=np.int64)  # when each node was seen
+    gaps = {}
+    for name, part in zip(Splits._fields, splits, strict=True):
+        gaps[name] = np.empty(2 * len(part), dtype=np.int64)
+        for block in part.blocks(BLOCK):
+            start = 2 * (block.offset - part.offset)
+            gaps[name][start : start + 2 * len(block)] = _gaps_since(last, block)
+    return gaps
+
+
+def _gaps_since(last: npt.NDArray[np.int64], events: EventStream) -> npt.NDArray[np.int64]:
+    """Gaps of the next events of a stream, given when each node was seen last; that is brought up to date."""
+    nodes, times = both_roles(events.src, events.dst, events.t)
     order = np.argsort(nodes, kind="stable")  # stable: keeps time order within a node
-    same = nodes[order][1:] == nodes[order][:-1]
-    gaps = np.full(len(nodes), FIRST, dtype=np.int64)
-    gaps[order[1:][same]] = np.diff(times[order])[same]
-    ends = 2 * np.cumsum([len(part) for part in splits])
-    return dict(zip(Splits._fields, np.split(gaps, ends[:-1]), strict=True))
+    owner, when = nodes[order], times[order]
+    first = np.append(True, owner[1:] != owner[:-1])
+    before = np.append(NEVER, when[:-1])
+    before[first] = last[owner[first]]
+    final = np.append(first[1:], True)
+    last[owner[final]] = when[final]
+    gaps = np.empty(len(nodes), dtype=np.int64)
+    gaps[order] = np.where(before == NEVER, FIRST, when - before)
+    return gaps
 
 
 def comparable_gaps(splits: Splits) -> Comparable:
@@ -76,7 +93,7 @@ def gap_summaries(splits: Splits) -> dict[str, GapSummary | None]:
         if len(gaps) == 0:
             summaries[name] = None
             continue
-        p10, median, p90 = np.quantile(gaps, [0.1, 0.5, 0.9])
+        p10, median, p90 = np.quantile(gaps, [0.1, 0.5, 0.9], overwrite_input=True)
         drift = ks_distance(compared["train"], compared[name])
         summaries[name] = GapSummary(len(gaps), float(p10), float(median), float(p90), drift)
     return summaries
@@ -84,10 +101,16 @@ def gap_summaries(splits: Splits) -> dict[str, GapSummary | None]:
 
 def ks_distance(a: npt.NDArray[np.int64], b: npt.NDArray[np.int64]) -> float:
     """Largest difference between two empirical distribution functions; both inputs sorted."""
-    points = np.concatenate((a, b))
-    at_a = np.searchsorted(a, points, side="right") / len(a)
-    at_b = np.searchsorted(b, points, side="right") / len(b)
-    return float(np.abs(at_a - at_b).max())
+    return max(
+        float(np.abs(share(a, points[row : row + BLOCK]) - share(b, points[row : row + BLOCK])).max())
+        for points in (a, b)
+        for row in range(0, len(points), BLOCK)
+    )
+
+
+def share(values: npt.NDArray[np.int64], points: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    """The share of sorted values up to each point."""
+    return np.searchsorted(values, points, side="right") / len(values)
 
 
 def _comparable(splits: Splits, everything: dict[str, npt.NDArray[np.int64]]) -> Comparable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,10 +20,13 @@ from keat.datasets.dataset_entries import DATASETS, dataset_info
 from keat.datasets.example import write_example
 from keat.datasets.loading import SIMULATED, Dataset
 from keat.datasets.payments import FEATURES
+from keat.disk import bytes_of
 from keat.events import Reading, humanize
+from keat.events.occurring import distinct_times, occurring
+from keat.events.preparing import prepare_events
 from keat.events.written_times import spoken
 
-app = typer.Typer(no_args_is_help=True, help="List, inspect and download datasets.")
+app = typer.Typer(no_args_is_help=True, help="List, inspect, download and prepare datasets.")
 
 
 @app.command("list")
@@ -124,6 +128,40 @@ def info_command(
     )
 
 
+@app.command("prepare")
+@reads_events()
+def prepare_command(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILES", help="CSV, Parquet or Arrow files, in their order.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the stream, which is not there yet.")],
+    name: Annotated[str | None, typer.Option("--name", help="Name of the stream.")] = None,
+    memory: Annotated[str, typer.Option("--memory", help="How much memory may be used.")] = "2GB",
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Begin anew what was begun with other files or options.")
+    ] = False,
+    json: Json = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Make a stream of files that are larger than memory: sorted by time, with dense ids. Continues where an
+    earlier attempt was interrupted."""
+    limit = bytes_of(memory)
+    start = time.perf_counter()
+    with progress_bar(f"preparing {out}", unit="steps") as progress:
+        prepared = prepare_events(
+            files, out, reading, name=name, memory=limit, restart=restart, progress=progress
+        )
+    if json:
+        facts = dataclasses.asdict(prepared) | {"folder": str(prepared.folder)}
+        print_json(facts | {"seconds": round(time.perf_counter() - start, 3)})
+        return
+    print_line(
+        f"{prepared.folder}: {prepared.events:,} events of {prepared.nodes:,} nodes, "
+        f"{prepared.features} features, time in {prepared.unit}"
+    )
+
+
 def describe(data: Dataset) -> dict[str, Any]:
     """The facts of a dataset as plain values."""
     stream = data.stream
@@ -134,14 +172,14 @@ def describe(data: Dataset) -> dict[str, Any]:
         "name": data.name,
         "rows": len(stream),
         "nodes": stream.num_nodes,
-        "sources": len(np.unique(stream.src)),
-        "destinations": len(np.unique(stream.dst)),
+        "sources": len(occurring(stream.src, stream.num_nodes)),
+        "destinations": len(occurring(stream.dst, stream.num_nodes)),
         "features": stream.feature_dim,
         "labels": labels,
         "unit": stream.unit,
         "t_min": int(stream.t[0]),
         "t_max": int(stream.t[-1]),
-        "steps": int(np.count_nonzero(np.diff(stream.t)) + 1),
+        "steps": distinct_times(stream.t),
         "splits": data.splits.sizes,
         "surprise": surprise(data.stream, data.test),
         "sigma": data.sigma(),

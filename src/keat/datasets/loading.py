@@ -21,6 +21,7 @@ from keat.datasets.payments import simulate_payments
 from keat.disk import look_at
 from keat.errors import InputError, Notice, unknown_name
 from keat.events import EventStream, Reading
+from keat.events.occurring import occurring
 from keat.events.reading_options import ReadingOptions
 from keat.events.splitting import HELD_OUT, Splits, split
 
@@ -78,14 +79,14 @@ class Dataset:
         dataset's own, which may have others."""
         own = self.info.catalogue if self.info is not None and self.info.task == task else "occurring"
         if own == "occurring":
-            return np.unique(self.stream.dst)
+            return occurring(self.stream.dst, self.stream.num_nodes)
         return _ids(self.stream if own == "ids" else asked)
 
     def training_catalogue(self) -> npt.NDArray[np.int32]:
         """Destinations of the training split; for TGB's sets every id of all, as in its examples."""
         if self.info is not None and self.info.catalogue == "ids":
             return _ids(self.stream)
-        return np.unique(self.train.dst)
+        return occurring(self.train.dst, self.train.num_nodes)
 
     def sigma(self, clock: Clock = PLAIN) -> float:
         """σ of the training split, in the stream's unit or that of a clock. It is estimated once."""

@@ -21,6 +21,7 @@ DIGITS: dict[str, tuple[str, tuple[int, ...]]] = {
     "YYYYMMDDhhmmss": ("%Y%m%d%H%M%S", (59, 59, 23, 31)),
 }
 YEARS = (1900, 2100)
+BLOCK = 1 << 20  # times looked at together
 SHEET_BEGIN = date(1899, 12, 30)  # day 0 of spreadsheets, which take 1900 for a leap year
 SHEET_YEARS = (1990, 2070)  # earlier and later day numbers are more likely seconds
 
@@ -55,14 +56,18 @@ def _date_in_digits(times: Times) -> str | None:
         scale = 100 ** (len(largest) + 1)
         if not YEARS[0] * scale <= times[0] <= times[-1] < YEARS[1] * scale:
             continue
-        rest, sound = times, np.ones(len(times), dtype=np.bool_)
-        for position, most in enumerate((*largest, 12)):
-            rest, digits = np.divmod(rest, 100)
-            counted_from_one = position >= len(largest) - 1  # months and days, not hours and minutes
-            sound &= (digits <= most) & (digits >= counted_from_one)
-        if sound.all():
+        if all(_are_dates(times[row : row + BLOCK], largest) for row in range(0, len(times), BLOCK)):
             return form
     return None
+
+
+def _are_dates(times: Times, largest: tuple[int, ...]) -> bool:
+    rest, sound = times, np.ones(len(times), dtype=np.bool_)
+    for position, most in enumerate((*largest, 12)):
+        rest, digits = np.divmod(rest, 100)
+        counted_from_one = position >= len(largest) - 1  # months and days, not hours and minutes
+        sound &= (digits <= most) & (digits >= counted_from_one)
+    return bool(sound.all())
 
 
 def _likely_unit(first: int, last: int) -> str | None:

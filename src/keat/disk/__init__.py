@@ -6,6 +6,7 @@ path only through `safe_name`.
 """
 
 from keat.disk.arrays import NOT_AN_ARRAY, map_array
+from keat.disk.byte_sizes import bytes_of
 from keat.disk.file_errors import reading, reason_of, unreadable, writing
 from keat.disk.file_paths import expanded, is_file, look_at, require_folder, require_place, safe_name
 from keat.disk.typed_json import typed
@@ -24,6 +25,7 @@ from keat.disk.whole_files import (
 __all__ = [
     "LOCK",
     "NOT_AN_ARRAY",
+    "bytes_of",
     "expanded",
     "is_file",
     "lock_folder",

@@ -7,31 +7,131 @@ Blanks around an id are no part of it; a file with blanks after its commas means
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from keat.errors import InputError
 from keat.events.dense_ids import DO, FILL, MISSING
-from keat.events.file_column import Column
+from keat.events.file_column import Column, ReadAnewError, castable
 from keat.events.ids import BLANKS
 
 
 def typed_ids(src: Column, dst: Column, *, bipartite: bool) -> tuple[Column, Column]:
     """Columns of bytes as int64 if every id in both is a decimal number that fits, else as text."""
-    trimmed = [_trimmed(column.from_bytes()) for column in (src, dst)]
-    texts = [column for column, _ in trimmed]
-    numbers = [_numbers(column) for column in texts]
-    if numbers[0] is not None and numbers[1] is not None:
-        if not any(_has_leading_zeros(column) for column in texts):
-            return numbers[0], numbers[1]
-        for space in [texts[:1], texts[1:]] if bipartite else [texts]:
-            _tell_of_numbers_written_twice(space)
-    for column, first_blank in trimmed:
-        _refuse_fractions(column)
-        if first_blank is not None:
-            column.notice("blanks around this id are left out, and around all others", first_blank)
-    _refuse_gaps_between_numbers(texts)
-    return texts[0], texts[1]
+    written = WrittenIds(bipartite)
+    try:
+        typed = written.look(src, dst)
+    except ReadAnewError:
+        typed = written.look(src, dst)
+    written.tell(lambda: [side.data.unique() for side in typed])
+    return typed
+
+
+@dataclass(slots=True)
+class WrittenIds:
+    """What the ids of a text file are, found by looking at all of them, whole or piece by piece."""
+
+    bipartite: bool
+    as_numbers: bool = True  # as long as all are written as such
+    sides: tuple[_Side, _Side] = field(default_factory=lambda: (_Side(), _Side()))
+
+    def look(self, src: Column, dst: Column) -> tuple[Column, Column]:
+        """A piece of both columns as numbers; or as text, from the first piece again."""
+        texts = [
+            side.trimmed(column.from_bytes()) for side, column in zip(self.sides, (src, dst), strict=True)
+        ]
+        if self.as_numbers:
+            numbers = [_numbers(column) for column in texts]
+            padded = None not in numbers and any(_has_leading_zeros(column) for column in texts)
+            if numbers[0] is not None and numbers[1] is not None and not padded:
+                return numbers[0], numbers[1]
+            self.as_numbers = False
+            raise ReadAnewError
+        for side, column in zip(self.sides, texts, strict=True):
+            side.look(column)
+        return texts[0], texts[1]
+
+    def read(self, column: Column) -> Column:
+        """A piece of a column as what all ids are, when that is known."""
+        texts, _ = _trimmed(column.from_bytes())
+        return texts.holding(texts.data.cast(pa.int64())) if self.as_numbers else texts
+
+    def tell(self, labels: Callable[[], Sequence[pa.Array]]) -> None:
+        """Refusals and notices about ids that are text, whose distinct ``labels`` are those of each column,
+        or of both together."""
+        if self.as_numbers:
+            return
+        if all(side.all_numbers for side in self.sides):
+            spaces = labels() if self.bipartite else [pa.concat_arrays(labels()).unique()]
+            for space in spaces:
+                self._tell_of_numbers_written_twice(space)
+        for side in self.sides:
+            if side.all_floats and side.first_dot is not None:
+                raise side.first_dot
+            if side.first_blank is not None:
+                column, row = side.first_blank
+                column.notice("blanks around this id are left out, and around all others", row)
+        if all(side.all_numbers_but_gaps for side in self.sides):  # NULL is no name: that row has no id
+            for side in self.sides:
+                if side.first_gap is not None:
+                    raise side.first_gap
+
+    def _tell_of_numbers_written_twice(self, written: pa.Array) -> None:
+        """A notice about the first number that is written in two ways in one id space."""
+        numbers = written.cast(pa.int64()).to_numpy()
+        values, counts = np.unique(numbers, return_counts=True)
+        if len(values) < len(numbers):
+            twice = np.flatnonzero(numbers == values[np.argmax(counts > 1)])
+            one, other, *_ = sorted(written.take(pa.array(twice)).to_pylist())
+            assert self.sides[0].column is not None
+            self.sides[0].column.notice(
+                f"'{one}' and '{other}' are two nodes, because ids with leading zeros are "
+                "text; write ids in one way if they are one"
+            )
+
+
+@dataclass(slots=True)
+class _Side:
+    """What is known of one column by now."""
+
+    column: Column | None = None
+    first_blank: tuple[Column, int] | None = None
+    all_numbers: bool = True
+    all_numbers_but_gaps: bool = True  # a gap is what programs write where there is nothing
+    first_gap: InputError | None = None
+    all_floats: bool = True
+    first_dot: InputError | None = None
+
+    def trimmed(self, column: Column) -> Column:
+        column, row = _trimmed(column)
+        if row is not None and self.first_blank is None:
+            self.first_blank = column.without_data(), row
+        return column
+
+    def look(self, column: Column) -> None:
+        """At ids that are text, without blanks around them."""
+        if self.column is None:
+            self.column = column.without_data()
+        self.all_numbers = self.all_numbers and _numbers(column) is not None
+        if self.all_numbers_but_gaps and not self.all_numbers:
+            self._look_for_gaps(column)
+        if self.all_floats:  # a column of 1.0, 2.0, … was whole numbers once: as text it would not meet the 1
+            row = pc.index(pc.match_substring(column.data, "."), True).as_py()
+            if row >= 0 and self.first_dot is None:
+                self.first_dot = column.error(f"{column.data[row]} is a fraction", do=DO, row=row)
+            self.all_floats = castable(column.data, pa.float64())
+
+    def _look_for_gaps(self, column: Column) -> None:
+        gap = pc.is_in(column.data, value_set=pa.array(MISSING, column.type))
+        row = pc.index(gap, True).as_py()
+        if row >= 0 and self.first_gap is None:
+            text = column.data[row]
+            self.first_gap = column.error(f"the value is missing ('{text}')", do=FILL, row=row)
+        self.all_numbers_but_gaps = _numbers(column.holding(column.data.filter(pc.invert(gap)))) is not None
 
 
 def _trimmed(column: Column) -> tuple[Column, int | None]:
@@ -59,36 +159,3 @@ def _has_leading_zeros(column: Column) -> bool:
     """Whether a number is not written as numbers are: 007, or -0."""
     padded = pc.and_(pc.starts_with(column.data, "0"), pc.greater(pc.binary_length(column.data), 1))
     return bool(pc.any(pc.or_(padded, pc.starts_with(column.data, "-0"))).as_py())
-
-
-def _tell_of_numbers_written_twice(columns: list[Column]) -> None:
-    """A notice about the first number that is written in two ways in columns of one id space."""
-    written = pa.chunked_array([chunk for column in columns for chunk in column.data.chunks]).unique()
-    numbers = written.cast(pa.int64()).to_numpy()
-    values, counts = np.unique(numbers, return_counts=True)
-    if len(values) < len(numbers):
-        one, other, *_ = np.flatnonzero(numbers == values[np.argmax(counts > 1)]).tolist()
-        columns[0].notice(
-            f"'{written[one]}' and '{written[other]}' are two nodes, because ids with leading zeros are "
-            "text; write ids in one way if they are one"
-        )
-
-
-def _refuse_gaps_between_numbers(columns: list[Column]) -> None:
-    """Where all other ids are numbers, NULL is no name: that row has no id."""
-    gaps = [pc.is_in(column.data, value_set=pa.array(MISSING, column.type)) for column in columns]
-    if not any(pc.any(gap).as_py() for gap in gaps):
-        return
-    for column, gap in zip(columns, gaps, strict=True):
-        if _numbers(column.holding(column.data.filter(pc.invert(gap)))) is None:
-            return
-    for column, gap in zip(columns, gaps, strict=True):
-        if (row := pc.index(gap, True).as_py()) >= 0:
-            raise column.error(f"the value is missing ('{column.data[row]}')", do=FILL, row=row)
-
-
-def _refuse_fractions(column: Column) -> None:
-    """A column of 1.0, 2.0, … was whole numbers once: as text it would not meet the 1 of the other side."""
-    row = pc.index(pc.match_substring(column.data, "."), True).as_py()
-    if row >= 0 and column.first_not(pa.float64()) is None:
-        raise column.error(f"{column.data[row]} is a fraction", do=DO, row=row)

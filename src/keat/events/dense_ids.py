@@ -31,7 +31,7 @@ def dense_ids(src: Column, dst: Column, *, bipartite: bool) -> tuple[Ids, Ids, I
     With ``bipartite`` the two columns name different kinds of node: destinations are numbered after
     all sources, even where their labels coincide.
     """
-    src, dst = _checked(src), _checked(dst)
+    src, dst = checked_ids(src), checked_ids(dst)
     if not bipartite:
         (dense_src, dense_dst), labels, size = _encode([src, dst])
         return dense_src, dense_dst, IdMap(labels, size)
@@ -46,7 +46,7 @@ def dense_ids(src: Column, dst: Column, *, bipartite: bool) -> tuple[Ids, Ids, I
     return dense_src, dense_dst + np.int32(boundary), IdMap(pa.concat_arrays(parts), boundary=boundary)
 
 
-def _checked(column: Column) -> Column:
+def checked_ids(column: Column) -> Column:
     column.require_values(FILL)
     if is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type):
         return column
@@ -118,14 +118,14 @@ def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:
         for start in range(0, len(column), PIECE)
     ]
     with ThreadPoolExecutor(pa.cpu_count()) as pool:  # Arrow hashes without the interpreter lock
-        hashed = list(pool.map(_hash, [data for _, _, data in pieces]))
-    joined = pa.concat_arrays([labels for _, labels in hashed]).dictionary_encode()
+        codes_and_labels = list(pool.map(hashed, [data for _, _, data in pieces]))
+    joined = pa.concat_arrays([labels for _, labels in codes_and_labels]).dictionary_encode()
 
     # Where each distinct label is seen first, going through the columns row by row.
     first = np.full(len(joined.dictionary), np.iinfo(np.int64).max)
     seen = [
-        (start + _first_rows(codes)) * len(columns) + position
-        for (position, start, _), (codes, _) in zip(pieces, hashed, strict=True)
+        (start + first_rows(codes)) * len(columns) + position
+        for (position, start, _), (codes, _) in zip(pieces, codes_and_labels, strict=True)
     ]
     np.minimum.at(first, joined.indices.to_numpy(), np.concatenate(seen))
     order = np.argsort(first)
@@ -144,7 +144,7 @@ def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:
             row,
         )
     ranks = np.split(rank[joined.indices.to_numpy()], np.cumsum([len(part) for part in seen[:-1]]))
-    dense = [piece_rank[codes] for piece_rank, (codes, _) in zip(ranks, hashed, strict=True)]
+    dense = [piece_rank[codes] for piece_rank, (codes, _) in zip(ranks, codes_and_labels, strict=True)]
     per_column = len(pieces) // len(columns)
     return (
         [np.concatenate(dense[i : i + per_column]) for i in range(0, len(dense), per_column)],
@@ -153,7 +153,7 @@ def _encode_text(columns: list[Column]) -> tuple[list[Ids], pa.Array, int]:
     )
 
 
-def _hash(piece: pa.ChunkedArray) -> tuple[Ids, pa.Array]:
+def hashed(piece: pa.ChunkedArray) -> tuple[Ids, pa.Array]:
     """Codes 0, 1, … of the piece's labels in order of first appearance, and the labels."""
     if pa.types.is_dictionary(piece.type):  # its order is arbitrary, and some of it may not occur
         chunks = [
@@ -177,7 +177,7 @@ def _ranks(order: npt.NDArray[np.intp]) -> Ids:
     return ranks
 
 
-def _first_rows(codes: Ids) -> npt.NDArray[np.int64]:
+def first_rows(codes: Ids) -> npt.NDArray[np.int64]:
     """Where each code is seen first, for codes numbered in order of first appearance."""
     highest = np.maximum.accumulate(codes)
     return np.append(0, np.flatnonzero(highest[1:] > highest[:-1]) + 1)

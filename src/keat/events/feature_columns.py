@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -37,28 +37,82 @@ def read_features(
 ) -> tuple[Matrix, list[RawColumn]]:
     """(N, d): a column of numbers is one feature, a column of equally long lists is as many, and one of
     ``categorical`` values is the number of each. ``text`` is what to do about text among numbers."""
-    raw: list[RawColumn] = []
-    blocks: list[npt.NDArray[Any]] = []
-    for column in columns:
-        block, kinds = _kinds(column) if column.name in categorical else (_numbers(column, text), None)
-        blocks.append(block)
-        raw.append(RawColumn(column.name, 1 if block.ndim == 1 else block.shape[1], kinds))
-    widths = [column.width for column in raw]
-    if len(blocks) == 1:
-        features = blocks[0].reshape(-1, widths[0]).astype(np.float32, copy=False)
-    else:
-        features = np.empty((len(columns[0]), sum(widths)), dtype=np.float32)
-        for block, width, end in zip(blocks, widths, np.cumsum(widths), strict=True):
-            features[:, end - width : end] = block.reshape(-1, width)
-    if (bad := first_not_finite(features)) is not None:
-        row, position = bad
-        column = columns[int(np.searchsorted(np.cumsum(widths), position, side="right"))]
-        raise column.error(f"{column.data[row]} is not a finite float32", do=CLEAN, row=row)
-    return features, raw
+    reading = FeatureReading(tuple(categorical), text)
+    matrix = reading.look(columns)
+    reading.tell()
+    return matrix, reading.raw
+
+
+@dataclass(slots=True)
+class FeatureReading:
+    """Columns of features, read whole or piece by piece: `raw` is what is known of each by now."""
+
+    categorical: tuple[str, ...]
+    text: str = KINDS  # what to do about text among numbers
+    raw: list[RawColumn] = field(default_factory=list)
+    _refusal: InputError | None = None  # of text that may yet turn out to be no numbers further down
+
+    def look(self, columns: Sequence[Column]) -> Matrix:
+        """(N, d) of a piece that is sound."""
+        known = self.raw or [RawColumn(column.name, 0) for column in columns]
+        blocks: list[npt.NDArray[Any]] = []
+        self.raw, first = [], not self.raw
+        for column, before in zip(columns, known, strict=True):
+            kinds = before.values
+            if column.name in self.categorical:
+                block, kinds = _kinds(column, kinds)
+            else:
+                block = self._numbers(column, None if first else before.width)
+            blocks.append(block)
+            self.raw.append(RawColumn(column.name, 1 if block.ndim == 1 else block.shape[1], kinds))
+        widths = [column.width for column in self.raw]
+        if len(blocks) == 1:
+            features = blocks[0].reshape(-1, widths[0]).astype(np.float32, copy=False)
+        else:
+            features = np.empty((len(columns[0]), sum(widths)), dtype=np.float32)
+            for block, width, end in zip(blocks, widths, np.cumsum(widths), strict=True):
+                features[:, end - width : end] = block.reshape(-1, width)
+        if (bad := first_not_finite(features)) is not None:
+            row, position = bad
+            column = columns[int(np.searchsorted(np.cumsum(widths), position, side="right"))]
+            raise column.error(f"{column.data[row]} is not a finite float32", do=CLEAN, row=row)
+        return features
+
+    def tell(self) -> None:
+        """What is wrong with columns as a whole."""
+        if self._refusal is not None:
+            raise self._refusal
+
+    def _numbers(self, column: Column, width: int | None) -> npt.NDArray[Any]:
+        """(N,) of a column of numbers, (N, k) of a column of lists of k numbers, which are ``width`` where
+        that is known."""
+        column.require_values(CLEAN)
+        column = column.plain()
+        kind = column.type
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+            return _matrix(column, width)
+        if is_text(kind):
+            row = column.first_not(pa.float64())
+            refusal = column.error(f"'{column.data[row or 0]}' is not a number", do=self.text, row=row or 0)
+            if row is not None:
+                raise refusal
+            self._refusal = self._refusal or refusal
+            return np.zeros(len(column), dtype=np.float32)
+        if not _is_number(kind):
+            raise column.error(f"the values are {kind}, not numbers", do=CLEAN)
+        return _floats(column.data)
 
 
 def map_features(path: Path, num_events: int) -> Matrix:
     """A ``.npy`` matrix with one row for each event, left on disk where it is float32 already."""
+    stored = stored_matrix(path, num_events)
+    if stored.dtype == np.float32:
+        return stored
+    return np.asarray(stored, dtype=np.float32)
+
+
+def stored_matrix(path: Path, num_events: int) -> npt.NDArray[Any]:
+    """A ``.npy`` matrix with one row for each event, every number of which is a finite float32; mapped."""
     if not is_file(path):
         raise InputError(f"The feature file {path} does not exist; check the path.")
     try:
@@ -76,15 +130,16 @@ def map_features(path: Path, num_events: int) -> Matrix:
         raise InputError(
             f"{path} has {len(stored)} rows but there are {num_events} events; write one row for each event."
         )
-    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is found below
-        features = np.asarray(stored, dtype=np.float32)
-    if (bad := first_not_finite(features)) is not None:
-        row, position = bad
-        raise InputError(
-            f"{path}, column {position + 1}, data row {row + 1}: {stored[row, position]} is not a finite "
-            "float32; fill in or drop such rows."
-        )
-    return features
+    for start in range(0, len(stored), BLOCK):
+        with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite and is found
+            block = stored[start : start + BLOCK].astype(np.float32, copy=False)
+        if (bad := first_not_finite(block)) is not None:
+            row, position = start + bad[0], bad[1]
+            raise InputError(
+                f"{path}, column {position + 1}, data row {row + 1}: {stored[row, position]} is not a finite "
+                "float32; fill in or drop such rows."
+            )
+    return stored
 
 
 def read_labels(column: Column) -> npt.NDArray[Any]:
@@ -114,48 +169,41 @@ def first_not_finite(matrix: npt.NDArray[np.floating]) -> tuple[int, int] | None
     return None
 
 
-def _kinds(column: Column) -> tuple[npt.NDArray[Any], pa.Array]:
-    """(N,) numbers of the values of a column, and the values. One that is missing is the empty text."""
+def _kinds(column: Column, known: pa.Array | None) -> tuple[npt.NDArray[Any], pa.Array]:
+    """(N,) numbers of the values of a column, and the values, those that are known before others. One that
+    is missing is the empty text."""
     column = column.decoded()
     kind = column.type
     if not (is_text(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
         raise column.error(f"the values are {kind}, not kinds", do="give text or whole numbers")
     written = pc.fill_null(column.data.cast(pa.large_string()), "")
     encoded = pc.utf8_trim_whitespace(written).combine_chunks().dictionary_encode()
-    if len(encoded.dictionary) > EXACT:
-        raise column.error(f"it has {len(encoded.dictionary):,} values", do="leave it out of the features")
-    return encoded.indices.to_numpy(), encoded.dictionary
+    codes, values = encoded.indices.to_numpy(), encoded.dictionary
+    if known is not None:
+        places = pc.index_in(values, value_set=known)
+        new = values.filter(pc.is_null(places))
+        known = pa.concat_arrays([known, new])
+        codes, values = pc.index_in(values, value_set=known).to_numpy()[codes], known
+    if len(values) > EXACT:
+        raise column.error(f"it has more than {EXACT:,} values", do="leave it out of the features")
+    return codes, values
 
 
-def _numbers(column: Column, text: str) -> npt.NDArray[Any]:
-    """(N,) of a column of numbers, (N, k) of a column of lists of k numbers."""
-    column.require_values(CLEAN)
-    column = column.plain()
-    kind = column.type
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return _matrix(column)
-    if is_text(kind):
-        row = column.first_not(pa.float64()) or 0
-        raise column.error(f"'{column.data[row]}' is not a number", do=text, row=row)
-    if not _is_number(kind):
-        raise column.error(f"the values are {kind}, not numbers", do=CLEAN)
-    return _floats(column.data)
-
-
-def _matrix(column: Column) -> npt.NDArray[Any]:
+def _matrix(column: Column, width: int | None) -> npt.NDArray[Any]:
     if not _is_number(column.type.value_type):
         raise column.error(f"the lists hold {column.type.value_type}, not numbers", do=CLEAN)
     lengths = to_numpy(pc.list_value_length(column.data))
+    first = int(lengths[0]) if width is None else width
     column.refuse(
-        lengths != lengths[0],
-        lambda row: f"the list has {lengths[row]} values where the first has {lengths[0]}",
+        lengths != first,
+        lambda row: f"the list has {lengths[row]} values where the first has {first}",
         do="make all lists equally long",
     )
     values = pc.list_flatten(column.data)
     if values.null_count:
-        row = pc.index(pc.is_null(values), True).as_py() // int(lengths[0])
+        row = pc.index(pc.is_null(values), True).as_py() // first
         raise column.error("a value in the list is missing", do=CLEAN, row=row)
-    return _floats(values).reshape(len(column), int(lengths[0]))
+    return _floats(values).reshape(len(column), first)
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -108,8 +108,12 @@ def encode_stream(
     stream = replace(stream, features=encode_columns(encoding.events, stream.features, raw, where))
     if nodes is None:
         return stream
+    return replace(stream, node_features=encode_nodes(encoding, nodes))
+
+
+def encode_nodes(encoding: FeatureEncoding, nodes: NodeTable) -> Matrix:
     encoded = encode_columns(encoding.nodes, nodes.matrix, nodes.raw, nodes.where)
-    return replace(stream, node_features=np.where(nodes.known[:, None], encoded, np.float32(0)))
+    return np.where(nodes.known[:, None], encoded, np.float32(0))
 
 
 def learn_columns(
@@ -180,8 +184,14 @@ def tell_of_large(
 def _categories(column: RawColumn, codes: npt.NDArray[np.float32]) -> tuple[str, ...]:
     """The first values of a column that occur, in the order in which they do."""
     assert column.values is not None
-    found, first, counts = np.unique(codes, return_index=True, return_counts=True)
-    order = np.argsort(first)
+    first = np.full(len(column.values), len(codes))
+    counts = np.zeros(len(column.values), dtype=np.int64)
+    for row in range(0, len(codes), BLOCK):
+        found, places, here = np.unique(codes[row : row + BLOCK], return_index=True, return_counts=True)
+        kinds = found.astype(np.int64)
+        first[kinds] = np.minimum(first[kinds], row + places)
+        counts[kinds] += here
+    order = np.argsort(first, kind="stable")[: np.count_nonzero(counts)]
     if len(order) > MOST:
         share = counts[order[MOST:]].sum() / len(codes)
         warnings.warn(
@@ -190,7 +200,7 @@ def _categories(column: RawColumn, codes: npt.NDArray[np.float32]) -> tuple[str,
             Notice,
             stacklevel=2,
         )
-    values = column.values.take(pa.array(found[order[:MOST]].astype(np.int64)))
+    values = column.values.take(pa.array(order[:MOST]))
     return tuple(values.to_pylist())
 
 

@@ -18,6 +18,10 @@ import pyarrow.compute as pc
 from keat.errors import InputError, Notice
 
 
+class ReadAnewError(Exception):
+    """A later piece shows that earlier ones have to be read in another way, which is known now."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """Values with the names that an error gives them."""
@@ -25,6 +29,7 @@ class Column:
     where: str  # the file or frame, as the user calls it
     name: str
     data: pa.ChunkedArray
+    first: int = 0  # the data row that it begins with, counted from 0, where it is a piece of a longer column
 
     @property
     def type(self) -> pa.DataType:
@@ -37,6 +42,10 @@ class Column:
         """The same column with other data."""
         return replace(self, data=data)
 
+    def without_data(self) -> Column:
+        """What a notice needs of it later, when its rows are no longer kept."""
+        return self.holding(pa.chunked_array([], pa.null()))
+
     def error(self, problem: str, *, do: str, row: int | None = None) -> InputError:
         """The one sentence: where, what is wrong, what to do. ``row`` counts from 0."""
         return InputError(f"{self._place(row)}: {problem}; {do}.")
@@ -46,7 +55,9 @@ class Column:
         warnings.warn(f"{self._place(row)}: {what}.", Notice, stacklevel=2)
 
     def _place(self, row: int | None) -> str:
-        return f"{self.where}, column '{self.name}'" + ("" if row is None else f", data row {row + 1}")
+        return f"{self.where}, column '{self.name}'" + (
+            "" if row is None else f", data row {self.first + row + 1}"
+        )
 
     def require_values(self, do: str) -> None:
         """Every row holds something."""
@@ -92,12 +103,12 @@ class Column:
 
         Each step casts half of what is left, so finding the row costs about as much as one cast.
         """
-        if _castable(self.data, target):
+        if castable(self.data, target):
             return None
         start, length = 0, len(self.data)
         while length > 1:
             half = length // 2
-            if _castable(self.data.slice(start, half), target):
+            if castable(self.data.slice(start, half), target):
                 start, length = start + half, length - half
             else:
                 length = half
@@ -120,7 +131,7 @@ def to_numpy(data: pa.ChunkedArray, dtype: npt.DTypeLike | None = None) -> npt.N
     return np.concatenate(chunks, dtype=dtype, casting="unsafe")
 
 
-def _castable(data: pa.ChunkedArray, target: pa.DataType) -> bool:
+def castable(data: pa.ChunkedArray, target: pa.DataType) -> bool:
     try:
         data.cast(target)
     except pa.ArrowException:

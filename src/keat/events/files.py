@@ -7,11 +7,11 @@ import difflib
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -27,6 +27,13 @@ PLURALS = {sign: f"{word}s" for word, sign in WORDS.items()}
 BINARY = (".parquet", ".arrow", ".feather")
 KNOWN = ".csv, .tsv (or those with .gz), .parquet, .arrow or .feather"
 CSV_BLOCK = 8 << 20  # bytes a thread parses at a time
+BATCH, BATCH_BYTES = 1 << 17, 16 << 20  # rows that are read at a time, and fewer where they are wide
+PAGES = 1 << 20  # bytes of a Parquet column that are read at a time
+CONVERSION = re.compile(r"In CSV column #(\d+): (?:Row #\d+: )?CSV conversion error")
+
+
+# Given the columns and their types: what a file without types is read as, and others are brought to.
+Stream = Callable[[list[str], Mapping[str, pa.DataType]], Iterator[pa.RecordBatch]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,8 @@ class Source:
     columns: list[str]
     read: Callable[[list[str], list[str]], pa.Table]  # given the columns, and which of them are text
     untyped: bool = False  # a text file: what is asked for as text comes as bytes, whatever it looks like
+    types: dict[str, pa.DataType] = field(default_factory=dict)  # of the columns of a file that has them
+    stream: Stream | None = None  # the same rows in pieces; a frame is in memory anyway
 
     def numbered(self) -> Source:
         """The same source with columns that are called 1, 2, 3, …"""
@@ -47,7 +56,14 @@ class Source:
             table = self.read([written[name] for name in columns], [written[name] for name in as_text])
             return table.rename_columns(columns)
 
-        return replace(self, columns=list(written), read=read)
+        def stream(columns: list[str], types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+            assert self.stream is not None
+            there = {written[name]: kind for name, kind in types.items()}
+            for batch in self.stream([written[name] for name in columns], there):
+                yield batch.rename_columns(columns)
+
+        types = {name: self.types[old] for name, old in written.items() if old in self.types}
+        return replace(self, columns=list(written), read=read, types=types, stream=self.stream and stream)
 
 
 def numbers(width: int) -> list[str]:
@@ -148,7 +164,21 @@ def _open_csv(path: Path, delimiter: str, header: bool) -> Source:
                 Column(str(path), name, table[name]).from_bytes()
         return table
 
-    return Source(str(path), _stem(path), names, read, untyped=True)
+    def stream(columns: list[str], types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+        as_given = {written[name]: kind for name, kind in types.items()}
+        convert = pacsv.ConvertOptions(include_columns=[written[c] for c in columns], column_types=as_given)
+        options = pacsv.ReadOptions(block_size=CSV_BLOCK, column_names=None if header else names)
+        careful = pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+        with _readable(path, "CSV", header):
+            try:
+                for batch in pacsv.open_csv(path, options, careful, convert):
+                    yield batch.rename_columns(columns)
+            except pa.ArrowInvalid as error:
+                if unlike := CONVERSION.search(str(error)):
+                    raise OtherKindError(names[int(unlike[1])]) from error
+                raise
+
+    return Source(str(path), _stem(path), names, read, untyped=True, stream=stream)
 
 
 def _first_record(path: Path, delimiter: str) -> list[str]:
@@ -178,13 +208,21 @@ def _first_record(path: Path, delimiter: str) -> list[str]:
 def _open_parquet(path: Path) -> Source:
     """Not through Arrow's dataset reader, which cuts columns in many chunks that must be joined again."""
     with _readable(path, "Parquet"):
-        names = pq.read_schema(path).names
+        schema = pq.read_schema(path)
 
     def read(columns: list[str], _: list[str]) -> pa.Table:
         with _readable(path, "Parquet"), pq.ParquetFile(path) as file:
             return _sound(file.read(columns=columns))
 
-    return Source(str(path), _stem(path), names, read)
+    def stream(columns: list[str], types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+        # A buffer makes it read pages as they are needed, and not all of a row group at once.
+        with _readable(path, "Parquet"), pq.ParquetFile(path, buffer_size=PAGES, pre_buffer=False) as file:
+            groups = [file.metadata.row_group(place) for place in range(file.num_row_groups)]
+            rows = _at_a_time(sum(group.total_byte_size for group in groups), file.metadata.num_rows)
+            for batch in file.iter_batches(rows, columns=columns, use_threads=False):
+                yield _brought_to(types, _sound(batch.select(columns)))
+
+    return Source(str(path), _stem(path), schema.names, read, types=_types(schema), stream=stream)
 
 
 def _open_arrow(path: Path) -> Source:
@@ -203,12 +241,47 @@ def _open_arrow(path: Path) -> Source:
         with _readable(path, "Arrow"):
             return _sound(reader().read_all().select(columns))
 
+    def stream(columns: list[str], types: Mapping[str, pa.DataType]) -> Iterator[pa.RecordBatch]:
+        with _readable(path, "Arrow"):
+            opened = reader()
+            each = opened if isinstance(opened, pa.RecordBatchReader) else _batches(opened)
+            for whole in each:
+                chosen = _sound(whole.select(columns))
+                rows = _at_a_time(chosen.nbytes, len(chosen))
+                for start in range(0, len(chosen), rows):
+                    yield _brought_to(types, chosen.slice(start, rows))
+
     with _readable(path, "Arrow"):
-        names = reader().schema.names
-    return Source(str(path), _stem(path), names, read)
+        schema = reader().schema
+    return Source(str(path), _stem(path), schema.names, read, types=_types(schema), stream=stream)
 
 
-def _sound(table: pa.Table) -> pa.Table:
+def _at_a_time(size: int, rows: int) -> int:
+    return max(1, min(BATCH, BATCH_BYTES * rows // max(size, 1)))
+
+
+def _batches(file: pa.ipc.RecordBatchFileReader) -> Iterator[pa.RecordBatch]:
+    return (file.get_batch(place) for place in range(file.num_record_batches))
+
+
+def _types(schema: pa.Schema) -> dict[str, pa.DataType]:
+    return {each.name: each.type for each in schema}
+
+
+def _brought_to(types: Mapping[str, pa.DataType], batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The types that the columns of several files have in common."""
+    wanted = pa.schema([(name, types[name]) for name in batch.schema.names])
+    return batch if batch.schema.equals(wanted) else batch.cast(wanted)
+
+
+class OtherKindError(Exception):
+    """A text file whose column, which is named, is not all of the kind that it is read as."""
+
+
+T = TypeVar("T", pa.Table, pa.RecordBatch)
+
+
+def _sound(table: T) -> T:
     """Every offset and every index of a table leads into it. Arrow follows them without looking, so that one
     wrong byte of a file would be read as memory of somebody else's."""
     table.validate(full=True)

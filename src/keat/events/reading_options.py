@@ -3,14 +3,15 @@ from which the options of `read_events`, `keat.load` and the command follow."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 
-from keat.disk import expanded, look_at
+from keat.disk import expanded, look_at, reading, typed
 from keat.errors import InputError
 from keat.events.csv_ids import typed_ids
 from keat.events.dense_ids import dense_ids
@@ -20,12 +21,14 @@ from keat.events.file_column import Column
 from keat.events.files import Source, open_file, open_frame, sign_of
 from keat.events.node_table import read_node_table
 from keat.events.roles import columns_of_roles
-from keat.events.saved_stream import require_saved
+from keat.events.saved_stream import damaged, require_saved
 from keat.events.splitting import HELD_OUT
 from keat.events.stream import EventStream
 from keat.events.time_column import read_time
 from keat.events.time_format import require_time_format
 from keat.events.units import TimeUnit, require_unit
+
+KEPT = "reading.json"  # in the folder of a saved stream that was made of files
 
 
 def _option(default: object, about: str) -> Any:
@@ -122,7 +125,7 @@ class Reading:
         if isinstance(source, str) and not source:
             raise InputError("The path of the events is empty; give a file or a folder.")
         if isinstance(source, str | Path) and look_at(expanded(source)) == "folder":
-            return self, self._saved(expanded(source), name)
+            return self._saved(expanded(source), name)
         opened = self._opened(source)
         unsorted, raw = self._unencoded(opened, name)
         stream = unsorted.in_time_order()
@@ -150,14 +153,34 @@ class Reading:
         frame = open_frame(source)
         return frame if self.header else frame.numbered()
 
-    def _saved(self, folder: Path, name: str | None) -> EventStream:
+    def keep(self, folder: Path) -> None:
+        """Beside a saved stream: how the files were read that it was made of, so that later ones are, too."""
+        (folder / KEPT).write_text(json.dumps(asdict(self), indent=1))
+
+    def _saved(self, folder: Path, name: str | None) -> tuple[Self, EventStream]:
+        """A saved stream, and how it was read, where that is kept."""
         require_saved(folder)
-        if self != type(self)():
+        kept = self._kept(folder)
+        if self != type(self)() and not self._is_like(kept):
             raise InputError(f"{folder} is a saved stream, whose columns are settled; give only its path.")
         stream = EventStream.open(folder)
         if len(stream) == 0:
             raise InputError(f"{folder} is a saved stream without events; give one with at least one.")
-        return stream if name is None else replace(stream, name=name)
+        return kept, stream if name is None else replace(stream, name=name)
+
+    def _kept(self, folder: Path) -> Self:
+        if look_at(folder / KEPT) is None:
+            return type(self)()
+        try:
+            with reading(folder / KEPT):
+                return typed(type(self), json.loads((folder / KEPT).read_bytes()))
+        except ValueError as error:
+            raise damaged(folder, f"{KEPT} does not say how it was read ({error})") from error
+
+    def _is_like(self, other: Self) -> bool:
+        """Whether rows are read alike; labels and features of nodes are columns of their own."""
+        ours, theirs = (replace(each, label=None, node_features=None) for each in (self, other))
+        return ours == theirs
 
     def _unencoded(self, opened: Source, name: str | None) -> tuple[EventStream, list[RawColumn]]:
         """The rows as they are in the file, and their features as they are there."""

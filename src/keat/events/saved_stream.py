@@ -7,7 +7,7 @@ may come from anywhere.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +33,16 @@ def save_folder(folder: Path, columns: Columns, ids: IdMap, meta: Mapping[str, A
     with new_folder(folder, replace=True) as unfinished:
         for name, array in columns.items():
             np.save(unfinished / f"{name}.npy", array, allow_pickle=False)
-        named = ids.labels is not None or ids.boundary is not None
-        if named:
-            ids.save(unfinished / IDS)
-        about = {"format": FORMAT, **meta, "columns": sorted(columns), "ids": named}
-        (unfinished / META).write_text(json.dumps(about, indent=1))
+        describe_folder(unfinished, columns, ids, meta)
+
+
+def describe_folder(folder: Path, columns: Iterable[str], ids: IdMap, meta: Mapping[str, Any]) -> None:
+    """Beside the columns: the ids, and what the stream is."""
+    named = ids.labels is not None or ids.boundary is not None
+    if named:
+        ids.save(folder / IDS)
+    about = {"format": FORMAT, **meta, "columns": sorted(columns), "ids": named}
+    (folder / META).write_text(json.dumps(about, indent=1))
 
 
 def require_saved(folder: Path) -> None:

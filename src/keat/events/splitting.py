@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from keat.errors import InputError
+from keat.events.occurring import distinct_times
 from keat.events.stream import EventStream
 
 HELD_OUT = (0.15, 0.15)  # of all events, for validation and test
@@ -43,7 +44,7 @@ def split(stream: EventStream, val: float = HELD_OUT[0], test: float = HELD_OUT[
     if min(parts.sizes.values()) == 0:
         raise InputError(
             f"{stream.name} is too short to split: its {len(stream)} events have "
-            f"{len(np.unique(stream.t))} distinct times, and training, validation and test need one each; "
+            f"{distinct_times(stream.t)} distinct times, and training, validation and test need one each; "
             "bring more events or a finer clock."
         )
     return parts

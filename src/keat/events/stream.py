@@ -174,16 +174,20 @@ class EventStream:
         columns = {c: getattr(self, c) for c in ("src", "dst", "t", "features", "labels", "node_features")}
         if self.node_labels is not None:
             columns |= {f"node_labels_{part}": getattr(self.node_labels, part) for part in NODE_LABEL_PARTS}
-        meta: dict[str, Any] = {
+        present = {column: array for column, array in columns.items() if array is not None}
+        save_folder(Path(folder), present, self.ids, self.about())
+
+    def about(self) -> dict[str, Any]:
+        """What a saved stream says of itself beside its columns and ids."""
+        about: dict[str, Any] = {
             "name": self.name,
             "unit": self.unit,
             "num_nodes": self.num_nodes,
             "offset": self.offset,
         }
         if self.node_labels is not None:
-            meta |= {name: getattr(self.node_labels, name) for name in CLASSES}
-        present = {column: array for column, array in columns.items() if array is not None}
-        save_folder(Path(folder), present, self.ids, meta)
+            about |= {name: getattr(self.node_labels, name) for name in CLASSES}
+        return about
 
     @classmethod
     def open(cls, folder: str | Path) -> EventStream:
