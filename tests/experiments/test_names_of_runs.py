@@ -23,6 +23,10 @@ FINGERPRINTS = {  # of the files that the results are of
     "ml_100k": "b1c01839b6472dd9c919a0b5",
     "highschool": "5ebc1cfc54ed18ae11ebaed2",
     "mathoverflow": "c2614bc3e12d5cdeb0a4f4fe",
+    "icews14": "8b7cf670673b2b2de8297835",
+    "us_flights": "77531adb6c4f317ec41c4b02",
+    "online_retail": "88643d402ad8baf41d310c3b",
+    "reddit_links": "75ad2320d7eb2fe65e6d5b4e",
     "trade": "f1abdf4496e29cd12eaccab3?unit=year&period=year&weight=trade",
 }
 DIGESTS = {  # of the names of all runs of a recipe, in their order, as they were before there was a `RunSpec`
@@ -84,6 +88,6 @@ def test_names_are_what_they_were(name: str) -> None:
 @pytest.mark.parametrize("data", FINGERPRINTS)
 @pytest.mark.filterwarnings("ignore::keat.errors.Notice")
 def test_fingerprints_are_what_they_were(data: str, shared_file: FindFile) -> None:
-    recipe = load_recipe("table-tgbn" if data == "trade" else "table-link")
+    recipe = load_recipe("table-tgbn" if data == "trade" else "rank-editions")
     (job, *_) = recipe.jobs({data: str(shared_file(f"{data}.parquet"))}, seeds=1)
     assert job.fingerprint() == FINGERPRINTS[data]
