@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import json
 import os
 import shutil
@@ -91,6 +92,7 @@ class Server:
         words = [sys.executable, "-m", "keat", "serve", str(run), "--port", "0", "--json", *options]
         started = time.perf_counter()
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        atexit.register(self.process.kill)  # also where a measurement fails
         assert self.process.stdout is not None
         ready = json.loads(self.process.stdout.readline())
         self.port, self.seconds = int(ready["address"].rpartition(":")[2]), time.perf_counter() - started

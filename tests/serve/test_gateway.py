@@ -22,7 +22,7 @@ from keat.serve.door import require_closed
 from keat.serve.engine import Engine
 from keat.serve.limits import Limits
 from keat.serve.live_state import LiveState
-from keat.serve.log import Durability
+from keat.serve.log import Durability, LogDamagedError
 from keat.serve.snapshots import last_event_of_newest
 
 TOKEN = "a token that nobody guesses"
@@ -309,3 +309,41 @@ def test_snapshots_are_taken_beside_the_service(tmp_path: Path) -> None:
         assert last_event_of_newest(service.engine.folder) == 60
         digest = service.engine.digest()
     assert Engine(run).digest() == digest
+
+
+def test_a_failure_after_the_commit_stops_nobody_else(
+    service: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer of an event that was taken before cannot be read; it is said, and others are answered."""
+    asked = EVENT | {"time": service.engine.state.last_time + 10, "id": "read again"}
+    assert service.post("/v1/events", asked).status == 200
+
+    def unreadable(*_: object) -> None:
+        raise LogDamagedError("The row cannot be read.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Engine, "answer", unreadable)
+        assert service.post("/v1/events", asked).status == 500
+    assert service.post("/v1/events", asked).json["again"]
+
+
+def test_a_state_that_is_lost_scores_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = live_run("keat-rank", tmp_path)
+
+    def fails(*_: object) -> None:
+        raise KeatError("It cannot be.")
+
+    with running(run) as service:
+        assert service.post("/v1/events", EVENT).status == 200
+        with monkeypatch.context() as patch:
+            patch.setattr(LiveState, "score", fails)
+            patch.setattr(Engine, "take_back", fails)
+            assert service.post("/v1/events", EVENT).status == 422
+        pair = {"source": 3, "destination": 44}
+        for path, body in (("/v1/events", EVENT), ("/v1/score", pair), ("/v1/rank", {"source": 3})):
+            refused = service.post(path, body)
+            assert refused.status == 503
+            assert "start the service anew" in refused.json["error"]
+        assert service.ask("GET", "/readyz").status == 503
+    assert not [*(run / "live").glob("snapshot-*")]  # of a state that is not the log's
+    assert Engine(run).log.tail.event == 1

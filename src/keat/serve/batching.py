@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from keat.disk import reason_of
 from keat.errors import KeatError
 from keat.serve.answers import Answer
 from keat.serve.engine import BATCH, ConflictError, Engine, Prepared, Wanted
@@ -44,6 +45,7 @@ class Batcher:
         self.engine, self.most_queued = engine, most_queued
         self.queued = 0  # events
         self.trouble: str | None = None  # why the log cannot be written
+        self.lost = False  # whether the state is not that of the log, so that nothing may be scored
         self.between = asyncio.Lock()  # held while a batch is on its way
         self._requests: deque[_Request] = deque()
         self._wake = asyncio.Event()
@@ -63,6 +65,7 @@ class Batcher:
 
     async def take(self, events: Sequence[Checked], wanted: Wanted) -> list[Answer]:
         """The answers of events, once all of them are committed."""
+        self.require_state()
         if self.queued and self.queued + len(events) > self.most_queued:
             raise BusyError(f"{self.queued:,} events are waiting already; send them again in a second.")
         done: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
@@ -70,6 +73,11 @@ class Batcher:
         self._requests.append(_Request(events, wanted, done))
         self._wake.set()
         return await done
+
+    def require_state(self) -> None:
+        """Never a score from a state that is not the log's."""
+        if self.lost:
+            raise LogWriteError(self.trouble or "")
 
     async def _run(self) -> None:
         while True:
@@ -83,6 +91,7 @@ class Batcher:
     async def _take_batch(self) -> None:
         parts, events = self._gather()
         try:
+            self.require_state()
             if self.trouble is not None:  # before the state advances: whether there is room again
                 self.engine.log.require_room()
                 self.trouble = None
@@ -101,7 +110,10 @@ class Batcher:
         except Exception as error:
             await self._take_back(parts, error, prepared)
             return
-        self._answer(parts, prepared)
+        try:
+            self._answer(parts, prepared)
+        except Exception as error:  # it is committed; what could not be read is an answer of before
+            self._refuse(parts, error)
 
     def _gather(self) -> tuple[list[tuple[_Request, int]], list[Checked]]:
         """The next batch: requests with how many of their events are in it."""
@@ -145,7 +157,13 @@ class Batcher:
         """Nothing of a batch happened; whoever sent a part of it is told."""
         if isinstance(error, LogWriteError):
             self.trouble = str(error)
-        await asyncio.get_running_loop().run_in_executor(None, self.engine.take_back, prepared)
+        try:
+            await asyncio.get_running_loop().run_in_executor(None, self.engine.take_back, prepared)
+        except Exception as another:
+            self.trouble = (
+                f"The state could not be made again ({reason_of(another)}); start the service anew."
+            )
+            self.lost = True
         self._refuse(parts, error)
 
     def _refuse(self, parts: list[tuple[_Request, int]], error: Exception) -> None:

@@ -134,6 +134,7 @@ class Gateway:
         times = [None if pair.time is None else read.time(pair.time) for pair in pairs]
         encoded = engine.judge.features([pair.features for pair in pairs])
         async with self.batcher.between:
+            self.batcher.require_state()
             scored = engine.judge.score(source, destination, times, encoded, why)
         about = {"model": engine.served.fingerprint, "seq": engine.log.tail.event}
         if single:
@@ -156,6 +157,7 @@ class Gateway:
                 question.top,
             )
             async with self.batcher.between:
+                self.batcher.require_state()
                 found.append(engine.judge.rank(*asked, engine.log.tail.event))
         return Response(_encode(found[0] if single else found), media_type=JSON)
 
@@ -239,12 +241,12 @@ class Gateway:
             yield
         finally:
             housekeeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await housekeeping
+            await asyncio.gather(housekeeping, return_exceptions=True)
             if self._snapshot is not None and self._snapshot.returncode is None:
                 self._snapshot.kill()
             await self.batcher.stop()
-            if self.engine.log.tail.event > last_event_of_newest(self.engine.folder):
+            fresh = self.engine.log.tail.event > last_event_of_newest(self.engine.folder)
+            if fresh and not self.batcher.lost:
                 with suppress(KeatError):  # a full disk: the log has it all
                     self.engine.snapshot()
             self.engine.close()
@@ -254,14 +256,14 @@ class Gateway:
         log, loop = self.engine.log, asyncio.get_running_loop()
         while True:
             await asyncio.sleep(1.0)
-            if log.is_untidy:
-                with suppress(KeatError):
+            with suppress(KeatError, OSError):  # a full disk: the next second may be better
+                if log.is_untidy:
                     await loop.run_in_executor(None, log.move_rows)
                     async with self.batcher.between:
                         await loop.run_in_executor(None, log.tidy)
-            since = log.tail.event - last_event_of_newest(self.engine.folder)
-            if since >= self.service.snapshot_every and self._may_try(loop.time()):
-                self._snapshot, self._tried = await self._aside("snapshot"), loop.time()
+                since = log.tail.event - last_event_of_newest(self.engine.folder)
+                if since >= self.service.snapshot_every and self._may_try(loop.time()):
+                    self._snapshot, self._tried = await self._aside("snapshot"), loop.time()
 
     def _may_try(self, now: float) -> bool:
         """Whether a snapshot can be begun: none is on its way, and the last did not just fail."""
