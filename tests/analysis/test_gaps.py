@@ -111,7 +111,7 @@ def test_where_no_node_returns_there_is_nothing_to_summarize() -> None:
 
 @pytest.mark.parametrize("block", [1, 7, 1000])
 def test_blocks_do_not_matter(block: int, random_stream: MakeStream, monkeypatch: pytest.MonkeyPatch) -> None:
-    parts = split(random_stream(events=300))
+    parts = split(random_stream(seed=1, events=300))
     wanted, summaries = looking_back(parts), gap_summaries(parts)
     monkeypatch.setattr(gaps, "BLOCK", block)
     found = looking_back(parts)

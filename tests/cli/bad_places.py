@@ -63,7 +63,7 @@ WORDS: list[tuple[tuple[str, ...], str]] = [
             (("orders.csv", "orders.csv", "--out", "new"), "is given twice"),
             (("pipe.csv", "--out", "new"), PIPE),
             (("folder.csv", "--out", "new"), "folder.csv is a folder; give a file"),
-            (("orders.csv", "--out", "new", "--label", "shop"), "labels must be numbers"),
+            (("orders.csv", "--out", "new", "--label", "shop"), "is given twice, as dst and label"),
         )
     ),
     *(

@@ -147,3 +147,24 @@ def test_info_of_wikipedia(shared_file: FindFile) -> None:
     assert facts["splits"] == {"train": 110_232, "val": 23_621, "test": 23_621}
     assert facts["sigma"] == pytest.approx(80_111.6, abs=0.1)
     assert facts["surprise"] == pytest.approx(0.108, abs=5e-4)
+
+
+def test_what_is_prepared_is_informed_about_like_the_file(tmp_path: Path) -> None:
+    orders, out = write_orders(tmp_path), tmp_path / "prepared"
+    ran = keat("data", "prepare", orders, "--out", out, *ORDERS, "--features", "amount", "--json")
+    assert ran.code == 0, ran
+    assert ran.json | {"seconds": 0} == {
+        "folder": str(out),
+        "name": "orders",
+        "events": 400,
+        "nodes": 37,  # 31 customers, and the 6 shops that squares lead to
+        "features": 1,
+        "unit": "s",
+        "buckets": 0,
+        "continued": False,
+        "seconds": 0,
+    }
+    of_file = keat("data", "info", orders, *ORDERS, "--features", "amount", "--json").json
+    assert keat("data", "info", out, "--json").json == of_file
+    told = assert_fails(keat("data", "prepare", orders, "--out", out, *ORDERS))
+    assert told == f"{out} is not empty; delete it first, or choose another folder."
