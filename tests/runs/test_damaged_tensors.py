@@ -48,6 +48,7 @@ def damages_of(tensors: dict[str, Tensor]) -> Iterator[tuple[str, dict[str, Tens
         other = torch.float64 if value.dtype != torch.float64 else torch.float32
         yield f"{name} of another type", tensors | {name: value.to(other)}
         wrong = [float("nan"), float("inf")] if value.is_floating_point() else [-7, 10**9]
+        wrong = [255] if value.dtype == torch.uint8 else wrong
         for number in wrong if value.numel() else []:
             changed = value.clone()
             changed.view(-1)[value.numel() // 2] = number
