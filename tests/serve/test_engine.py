@@ -16,11 +16,11 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.contract import LearnedLinkModel
 from keat.runs.run import open_kept
-from keat.serve.answers import Answer
 from keat.serve.engine import ConflictError, Engine, Wanted
 from keat.serve.events import Event
+from keat.serve.live_answers import Answer
+from keat.serve.log_replay import happened_in
 from keat.serve.log_rows import columns_of
-from keat.serve.replay import happened_in
 from keat.tasks.link import LinkClassification
 from keat.training.evaluate import continue_evaluation
 

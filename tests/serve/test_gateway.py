@@ -23,7 +23,7 @@ from keat.serve.engine import Engine
 from keat.serve.limits import Limits
 from keat.serve.live_state import LiveState
 from keat.serve.log import Durability, LogDamagedError
-from keat.serve.snapshots import last_event_of_newest
+from keat.serve.state_snapshots import last_event_of_newest
 
 TOKEN = "a token that nobody guesses"
 

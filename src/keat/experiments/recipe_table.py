@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from keat.experiments.comparison import (
+from keat.experiments.compared_arms import (
     Comparison,
     Runs,
     about_intervals,

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from keat.disk import reason_of
 from keat.errors import KeatError
-from keat.serve.answers import Answer
 from keat.serve.engine import BATCH, ConflictError, Engine, Prepared, Wanted
 from keat.serve.events import Checked
+from keat.serve.live_answers import Answer
 from keat.serve.log import LogWriteError
 
 MOST_QUEUED = 4_096  # events that may wait; a request that finds none waiting may be longer

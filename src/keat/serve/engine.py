@@ -19,15 +19,15 @@ import numpy as np
 from keat.disk import lock_folder, make_folder
 from keat.errors import InputError
 from keat.serve.ahead import Ahead
-from keat.serve.answers import Answer, answers_of
 from keat.serve.events import Checked, Checker
+from keat.serve.live_answers import Answer, answers_of
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability, Log
+from keat.serve.log_replay import replayed
 from keat.serve.log_rows import Beside, Row, columns_of
 from keat.serve.recent_ids import RecentIds
-from keat.serve.replay import replayed
 from keat.serve.served_run import ServedRun
-from keat.serve.snapshots import remove_leftovers, write_snapshot
+from keat.serve.state_snapshots import remove_leftovers, write_snapshot
 from keat.serve.steps import reached
 from keat.serve.verdicts import Judge
 

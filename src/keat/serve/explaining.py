@@ -11,8 +11,8 @@ from keat.errors import InputError
 from keat.explain.scored import Scored
 from keat.runs.present import PENDING
 from keat.serve.engine import Engine
+from keat.serve.log_replay import happened_in
 from keat.serve.log_rows import columns_of, logits_of
-from keat.serve.replay import happened_in
 from keat.serve.verdicts import in_words
 
 

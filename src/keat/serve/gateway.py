@@ -22,11 +22,11 @@ from keat.serve.door import Door
 from keat.serve.engine import Engine, Wanted
 from keat.serve.events import LabelTold, Pair, RankQuestion
 from keat.serve.limits import Limits, NewIds
-from keat.serve.metrics import Metrics
 from keat.serve.openapi import description
 from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objects
 from keat.serve.refusals import RefusedError, refusal_of
-from keat.serve.snapshots import last_event_of_newest
+from keat.serve.service_metrics import Metrics
+from keat.serve.state_snapshots import last_event_of_newest
 
 SNAPSHOT_EVERY = 250_000  # events
 EXPLAIN_SECONDS = 120

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 
 import keat
-from keat.serve.answers import Answer, Ranking, ScoredPair
 from keat.serve.events import Event, LabelTold, Pair, RankQuestion
+from keat.serve.live_answers import Answer, Ranking, ScoredPair
 
 
 class Problem(msgspec.Struct):

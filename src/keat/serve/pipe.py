@@ -13,9 +13,9 @@ from typing import BinaryIO
 import msgspec
 
 from keat.errors import KeatError
-from keat.serve.answers import Answer
 from keat.serve.engine import BATCH, Engine, Wanted
 from keat.serve.events import Checked, Event
+from keat.serve.live_answers import Answer
 from keat.serve.log import LogDamagedError, LogWriteError
 from keat.serve.reading import line_read
 

@@ -16,8 +16,8 @@ from keat.errors import InputError
 from keat.events.units import TimeUnit
 from keat.events.written_times import is_calendar
 from keat.serve.log import Log
+from keat.serve.log_replay import AT_ONCE
 from keat.serve.log_rows import Row, columns_of, logits_of
-from keat.serve.replay import AT_ONCE
 from keat.serve.served_run import ServedRun
 from keat.serve.steps import reached
 

@@ -20,7 +20,7 @@ from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.explainable import ExplainsPairs, attention_of
 from keat.models.node_head import EventHead, EventQueries
 from keat.serve.ahead import Ahead
-from keat.serve.answers import Ranked, Ranking, ScoredPair
+from keat.serve.live_answers import Ranked, Ranking, ScoredPair
 from keat.serve.live_ids import Label, LiveIds
 from keat.serve.live_state import Happened, LiveState, Model
 from keat.serve.log_rows import Beside, Value

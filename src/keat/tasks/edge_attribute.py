@@ -6,7 +6,7 @@ is given, none of its own columns are. What is asked, and what is known later, `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -15,13 +15,14 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.events.attributes import AttributeKind, attribute_kind, center_and_size, is_asked, outputs_of
 from keat.models.node_head import EventQueries
+from keat.tasks.event_task import EventTask
 from keat.tasks.metrics import ap_and_auc
-from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Step, refresh_steps, steps_by_time
+from keat.tasks.script import Question
 
 HEADLINES: dict[AttributeKind, str] = {"binary": "auc", "class": "accuracy", "value": "skill"}
 
 
-class EdgeAttribute:
+class EdgeAttribute(EventTask):
     """The events of a split that have the attribute; metrics by what it is.
 
     - binary: ROC-AUC and average precision;
@@ -49,23 +50,6 @@ class EdgeAttribute:
 
     def __len__(self) -> int:
         return len(self.asked)
-
-    def script(self, refresh: int = TGB_BATCH) -> Iterator[Line]:
-        for block in self.history.blocks(TGB_BATCH):
-            yield Observe(block)
-        yield from self.questions(refresh)
-
-    def questions(self, refresh: int = TGB_BATCH) -> Iterator[Line]:
-        t = self.events.t
-        return self.lines(steps_by_time(t, TGB_BATCH) if refresh == 1 else refresh_steps(t, refresh))
-
-    def lines(self, steps: Iterable[Step]) -> Iterator[Line]:
-        """What is asked and observed in these steps."""
-        for step in steps:
-            first, last = np.searchsorted(self.asked, step.ask).tolist()
-            if first < last:
-                yield Ask((self.queries(slice(first, last)),), slice(first, last))
-            yield Observe(self.events[slice(*step.observe)])
 
     def queries(self, rows: slice) -> EventQueries:
         """Who meets whom and when; nothing of what the event itself says."""

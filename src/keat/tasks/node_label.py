@@ -5,7 +5,7 @@ A label belongs to an event and so to a node at a time. It is 1, 0, or -1 where 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,10 @@ import torch
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.models.node_head import EventQueries
+from keat.tasks.event_task import EventTask
 from keat.tasks.kinds import ENDS, End
 from keat.tasks.metrics import ap_and_auc
-from keat.tasks.script import TGB_BATCH, Ask, Line, Observe, Question, Step, refresh_steps, steps_by_time
+from keat.tasks.script import Question
 
 
 class LabelTask:
@@ -37,7 +38,7 @@ class LabelTask:
         return {"auc": auc, "ap": ap}
 
 
-class NodeLabel(LabelTask):
+class NodeLabel(EventTask, LabelTask):
     """Each labelled event of the split is asked about before it is observed; ROC-AUC and average precision
     over the whole split. Nobody is told a label: bans and frauds become known late."""
 
@@ -56,23 +57,6 @@ class NodeLabel(LabelTask):
                 f"{events.name} needs labelled events of both kinds in every split, but one of them has "
                 f"{np.count_nonzero(self.truth)} with label 1 and {np.count_nonzero(~self.truth)} with 0."
             )
-
-    def script(self, refresh: int = TGB_BATCH) -> Iterator[Line]:
-        for block in self.history.blocks(TGB_BATCH):
-            yield Observe(block)
-        yield from self.questions(refresh)
-
-    def questions(self, refresh: int = TGB_BATCH) -> Iterator[Line]:
-        t = self.events.t
-        return self.lines(steps_by_time(t, TGB_BATCH) if refresh == 1 else refresh_steps(t, refresh))
-
-    def lines(self, steps: Iterable[Step]) -> Iterator[Line]:
-        """What is asked and observed in these steps."""
-        for step in steps:
-            first, last = np.searchsorted(self.asked, step.ask).tolist()
-            if first < last:
-                yield Ask((self.queries(slice(first, last)),), slice(first, last))
-            yield Observe(self.events[slice(*step.observe)])
 
     def queries(self, rows: slice) -> EventQueries:
         events, asked = self.events, self.asked[rows]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import torch
@@ -12,10 +11,9 @@ from torch.nn import functional
 
 from keat.events import EventStream
 from keat.events.attributes import AttributeKind, center_and_size
-from keat.models.contract import NodeQueries
 from keat.tasks.edge_attribute import EdgeAttribute
-from keat.tasks.script import Ask, Observe, steps_in_blocks
-from keat.training.lessons import Lesson, usual_refresh
+from keat.training.lessons import Lesson, Loss, usual_refresh
+from keat.training.node_lessons import lessons_of_events
 
 
 class AttributeLessons:
@@ -31,18 +29,11 @@ class AttributeLessons:
         return len(self.task.events)
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Lesson]:  # noqa: ARG002
-        waiting: Lesson | None = None
-        for line in self.task.lines(steps_in_blocks(self.task.events.t, self.batch_size)):
-            match line:
-                case Ask():
-                    queries = line.queries[0]
-                    assert isinstance(queries, NodeQueries)
-                    truth = torch.from_numpy(self.task.truth[line.rows])
-                    loss = partial(attribute_loss, truth=truth, kind=self.task.attribute, size=self.size)
-                    waiting = Lesson(self.task.events[:0], queries, loss)
-                case Observe():
-                    yield Lesson(line.events) if waiting is None else replace(waiting, events=line.events)
-                    waiting = None
+        return lessons_of_events(self.task, self.batch_size, self._loss)
+
+    def _loss(self, rows: slice) -> Loss:
+        truth = torch.from_numpy(self.task.truth[rows])
+        return partial(attribute_loss, truth=truth, kind=self.task.attribute, size=self.size)
 
 
 def attribute_loss(answers: Tensor, truth: Tensor, kind: AttributeKind, size: float) -> Tensor:

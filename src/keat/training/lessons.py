@@ -24,6 +24,8 @@ from keat.tasks.script import TGB_BATCH, is_crowded, steps_in_blocks, steps_in_t
 from keat.training.hard_negatives import HardNegatives
 from keat.training.losses import LinkLoss, Recipe, link_loss
 
+Loss = Callable[[Tensor], Tensor]  # of the answers to a question
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lesson:
@@ -31,7 +33,7 @@ class Lesson:
 
     events: EventStream
     queries: Queries | NodeQueries | None = None
-    loss: Callable[[Tensor], Tensor] | None = None
+    loss: Loss | None = None
     labels: NodeLabels | None = None  # become known after the events
     asked: int | None = None  # of an epoch's events, how many this step deals with, if not those it observes
 

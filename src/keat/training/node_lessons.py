@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -13,10 +13,11 @@ from torch.nn import functional
 
 from keat.events import EventStream
 from keat.models.contract import NodeQueries
+from keat.tasks.event_task import EventTask
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.script import TGB_BATCH, Ask, Observe, Reveal, steps_in_blocks
-from keat.training.lessons import Lesson, usual_refresh
+from keat.training.lessons import Lesson, Loss, usual_refresh
 
 NODES_AT_ONCE = 64  # learned from in one step; a label time of more nodes is several steps
 
@@ -86,19 +87,26 @@ class NodeLabelLessons:
         return len(self.task.events)
 
     def epoch(self, seed: int, epoch: int) -> Iterator[Lesson]:  # noqa: ARG002
-        waiting: Lesson | None = None
-        for line in self.task.lines(steps_in_blocks(self.task.events.t, self.batch_size)):
-            match line:
-                case Ask():
-                    queries = line.queries[0]
-                    assert isinstance(queries, NodeQueries)
-                    assert isinstance(line.rows, slice)
-                    truth = torch.from_numpy(self.task.truth[line.rows]).float()
-                    loss = partial(balanced_cross_entropy, truth=truth, rarity=self.rarity)
-                    waiting = Lesson(self.task.events[:0], queries, loss)
-                case Observe():
-                    yield Lesson(line.events) if waiting is None else replace(waiting, events=line.events)
-                    waiting = None
+        return lessons_of_events(self.task, self.batch_size, self._loss)
+
+    def _loss(self, rows: slice) -> Loss:
+        truth = torch.from_numpy(self.task.truth[rows]).float()
+        return partial(balanced_cross_entropy, truth=truth, rarity=self.rarity)
+
+
+def lessons_of_events(task: EventTask, batch_size: int, loss_of: Callable[[slice], Loss]) -> Iterator[Lesson]:
+    """Of a task about events, block by block: what is asked of a block is taught before it is observed."""
+    waiting: Lesson | None = None
+    for line in task.lines(steps_in_blocks(task.events.t, batch_size)):
+        match line:
+            case Ask():
+                queries = line.queries[0]
+                assert isinstance(queries, NodeQueries)
+                assert isinstance(line.rows, slice)
+                waiting = Lesson(task.events[:0], queries, loss_of(line.rows))
+            case Observe():
+                yield Lesson(line.events) if waiting is None else replace(waiting, events=line.events)
+                waiting = None
 
 
 def balanced_cross_entropy(logits: Tensor, truth: Tensor, rarity: Tensor) -> Tensor:

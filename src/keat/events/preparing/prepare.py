@@ -15,7 +15,7 @@ from keat.events.feature_columns import BLOCK, RawColumn
 from keat.events.feature_encoding import FeatureEncoding, encode_columns, encode_nodes, learn_encoding
 from keat.events.node_table import NodeTable, read_node_table
 from keat.events.preparing.column_files import column_bytes, column_files
-from keat.events.preparing.inputs import Inputs
+from keat.events.preparing.input_files import Inputs
 from keat.events.preparing.row_reader import RowReader
 from keat.events.preparing.sizes import Sizes
 from keat.events.preparing.sorting import gather, scatter, write_in_order

@@ -14,7 +14,7 @@ from keat.events.feature_columns import FeatureReading, RawColumn, read_labels, 
 from keat.events.file_column import Column
 from keat.events.preparing.column_files import Shape
 from keat.events.preparing.id_spaces import IdLookup
-from keat.events.preparing.inputs import Inputs
+from keat.events.preparing.input_files import Inputs
 from keat.events.preparing.sizes import Sizes
 from keat.events.preparing.survey import Survey
 from keat.events.reading_options import Reading

@@ -24,7 +24,7 @@ from keat.events.file_column import Column, ReadAnewError
 from keat.events.files import OtherKindError
 from keat.events.ids import IdMap
 from keat.events.preparing.id_spaces import IdSpace, IntegerIds, TextIds, require_room
-from keat.events.preparing.inputs import Inputs
+from keat.events.preparing.input_files import Inputs
 from keat.events.preparing.sizes import Sizes
 from keat.events.preparing.time_cuts import TimeSample, cuts
 from keat.events.reading_options import Reading

@@ -12,7 +12,7 @@ from keat.serve.log import Log, LogDamagedError, Tail
 from keat.serve.log_rows import Row, columns_of
 from keat.serve.recent_ids import RecentIds
 from keat.serve.served_run import ServedRun
-from keat.serve.snapshots import Snapshot, snapshots
+from keat.serve.state_snapshots import Snapshot, snapshots
 
 AT_ONCE = 4_096  # rows that are observed together
 
