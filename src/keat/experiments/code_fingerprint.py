@@ -43,6 +43,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {  # of the protocol, by the first word o
 }
 NOT_OF_LINKS = frozenset(  # the factory of tasks imports them, and links do not go through them
     (
+        "keat.tasks.event_task",
         "keat.tasks.node_label",
         "keat.tasks.node_property",
         "keat.tasks.edge_attribute",
