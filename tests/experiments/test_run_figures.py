@@ -146,7 +146,8 @@ def test_how_a_file_is_read_is_part_of_what_it_is(folder: Path) -> None:
     jobs = [Job("mine", Untrained("moving-average", task, source_of(file, each))) for each in readings]
     assert len({job.fingerprint() for job in jobs}) == 3
     assert [job.open().stream.node_labels is None for job in jobs] == [True, False, False]
-    assert [written(job.spec.source) for job in jobs] == [file, f"{file}?period=week", f"{file}?period=day"]
+    name = "payments.parquet"
+    assert [written(job.spec.source) for job in jobs] == [name, f"{name}?period=week", f"{name}?period=day"]
     both = source_of("x.csv", {"undirected": "true", "weight": "w", "unit": "day", "period": "7"})
     assert written(both) == "x.csv?unit=day&period=7&weight=w&undirected=true"
     with pytest.raises(InputError, match="not colour"):

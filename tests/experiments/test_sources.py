@@ -35,6 +35,7 @@ def test_more_than_there_are_is_all(tmp_path: Path) -> None:
 
 def test_the_ledger_tells_how_it_was_read() -> None:
     assert written(source_of("log.csv", {})) == "log.csv"
+    assert written(source_of("somewhere/private/log.csv", {})) == "log.csv"
     assert written(source_of("log.csv", {"latest": "20", "unit": "ms"})) == "log.csv?unit=ms&latest=20"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import urlencode
 
 from keat.errors import InputError
@@ -45,8 +46,9 @@ def _latest(said: str | None) -> int | None:
 
 
 def written(source: SourceSpec) -> str:
-    """As a ledger has it: ``trade.parquet?unit=year&period=year&weight=trade``."""
-    return f"{source.name}{how_read(source)}"
+    """As a ledger has it: ``trade.parquet?unit=year&period=year&weight=trade``. In which folder a file was is
+    nobody's business; what was in it, the key of the line says."""
+    return f"{Path(source.name).name}{how_read(source)}"
 
 
 def how_read(source: SourceSpec) -> str:
