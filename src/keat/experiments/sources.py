@@ -48,7 +48,7 @@ def _latest(said: str | None) -> int | None:
 def written(source: SourceSpec) -> str:
     """As a ledger has it: ``trade.parquet?unit=year&period=year&weight=trade``. In which folder a file was is
     nobody's business; what was in it, the key of the line says."""
-    return f"{Path(source.name).name}{how_read(source)}"
+    return Path(source.name or "").name + how_read(source)
 
 
 def how_read(source: SourceSpec) -> str:
