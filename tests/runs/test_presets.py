@@ -9,6 +9,7 @@ from keat.models.architectures import ARCHITECTURES
 from keat.models.registry import TRAINED
 from keat.runs import presets
 from keat.runs.presets import PRESETS, usual_fit
+from keat.runs.spec import RunSpec
 from keat.training.fit import FitConfig
 
 UTG = [name for name in ARCHITECTURES if "utg-" in name]
@@ -64,3 +65,14 @@ def test_every_model_says_how_it_is_trained(name: str) -> None:
     if twin in TRAINED:
         assert usual_fit(name) == usual_fit(twin)
     assert PRESETS[0] == "usual"
+
+
+def test_the_paper_has_the_released_widths_of_keat_dygformer() -> None:
+    for data, width in (("tgbl-review", 10.0), ("tgbl-coin", 100.0), ("tgbl-comment", 100.0)):
+        assert RunSpec.of("keat-dygformer", preset="paper", data=data).config.width == width
+        assert (
+            RunSpec.of("keat-dygformer", preset="paper", data=data, settings={"width": 2.0}).config.width == 2
+        )
+        for model, preset in (("keat-dygformer", "tgb"), ("dygformer", "paper"), ("keat-tgn", "paper")):
+            assert RunSpec.of(model, preset=preset, data=data).config.width == 1.0  # type: ignore[arg-type]
+    assert RunSpec.of("keat-dygformer", preset="paper", data="tgbl-wiki").config.width == 1.0
