@@ -14,7 +14,7 @@ from __future__ import annotations
 import http.client
 import json
 import time as clock
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -110,7 +110,7 @@ class Client:
         answer: Object = self._ask("GET", "/v1/state")
         return answer
 
-    def alerts(self, after: int | None = None) -> Iterator[Object]:
+    def alerts(self, after: int | None = None) -> Generator[Object, None, None]:
         """Alerts as they come, on a connection of their own, until it ends; those after an event first.
         (Go on after the last ``seq``.) A notice has ``lost`` in it."""
         connection = self._connect()
