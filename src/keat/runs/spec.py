@@ -19,7 +19,7 @@ from keat.events import Reading
 from keat.events.splitting import HELD_OUT
 from keat.models.gearsage import GEARSageConfig
 from keat.models.registry import TRAINED, ModelConfig
-from keat.runs.presets import Preset, usual_fit
+from keat.runs.presets import Preset, usual_fit, usual_settings
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.fit import FitConfig
@@ -117,7 +117,7 @@ class RunSpec:
             raise InputError("An encoder is for node tasks: node-label or node-property, and edge-attribute.")
         return cls(
             model=model,
-            config=configuration(model, **(settings or {})),
+            config=configuration(model, **{**usual_settings(model, preset, data), **(settings or {})}),
             fitting=replace(usual_fit(model, task.kind, preset, data), **(fitting or {})),
             task=task,
             source=source or SourceSpec(),
