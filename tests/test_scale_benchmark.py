@@ -63,9 +63,10 @@ def test_the_calculation_is_what_the_schedule_comes_to(workers: int, answering: 
 
 def test_uneven_slices_cost_little_where_there_are_many() -> None:
     draw = np.random.default_rng(0)
-    observing, answering = (draw.uniform(0.5, 1.5, 64) for _ in range(2))
+    observing, answering = (draw.uniform(0.5, 1.5, 64).tolist() for _ in range(2))
     even = played_seconds([1.0] * 64, [8.0] * 64, 0.05, 4)
-    assert played_seconds(observing, 8 * answering, 0.05, 4) == pytest.approx(even, rel=0.15)
+    played = played_seconds(observing, [8 * seconds for seconds in answering], 0.05, 4)
+    assert played == pytest.approx(even, rel=0.15)
 
 
 def test_more_workers_gain_until_they_wait_for_snapshots() -> None:
