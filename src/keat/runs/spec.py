@@ -58,7 +58,7 @@ class SourceSpec:
         reading = self.labels.reading(self.reading)
         data = load(self._known_name(), reading=reading, held_out=self.held_out, progress=progress)
         if self.latest is not None:
-            data = replace(data, stream=data.stream[-self.latest :])
+            data = latest_of(data, self.latest)
         return self.labels.label(data, task.labelled)
 
     def open_graph(self) -> DGraphFin:
@@ -69,6 +69,13 @@ class SourceSpec:
         if self.name is None:
             raise InputError("The data were given in memory and are not kept with the run; give them again.")
         return self.name
+
+
+def latest_of(data: Dataset, events: int) -> Dataset:
+    """The last so many events of a dataset, which are then split."""
+    if events < 1:
+        raise InputError(f"The latest events must be at least one, not {events}.")
+    return replace(data, stream=data.stream[-events:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +149,7 @@ class Choice:
     labels: LabelSource = field(default_factory=LabelSource)
     task: TaskSpec = field(default_factory=TaskSpec)
     held_out: tuple[float, float] = HELD_OUT
+    latest: int | None = None  # events that are taken, the last ones; None: all
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the model
     fitting: Mapping[str, Any] = field(default_factory=dict)
     preset: Preset = "usual"
