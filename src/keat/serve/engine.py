@@ -20,6 +20,7 @@ from keat.disk import lock_folder, make_folder
 from keat.errors import InputError
 from keat.serve.ahead import Ahead
 from keat.serve.events import Checked, Checker
+from keat.serve.latest_events import LatestEvents
 from keat.serve.live_answers import Answer, answers_of
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability, Log
@@ -91,7 +92,7 @@ class Engine:
             remove_leftovers(self.folder)
         self.log = Log(self.folder, served.about(), durability, write)
         self.models = [served.fingerprint]
-        self.recent = RecentIds()
+        self.recent, self.latest = RecentIds(), LatestEvents()
         self._restore(until, self.recent if write else None)
 
     def _restore(self, until: int | None = None, recent: RecentIds | None = None) -> None:
@@ -199,6 +200,7 @@ class Engine:
             for place, name in row.ids.items():
                 self.recent.add(name, prepared.first + place)
             self.ahead.happened(prepared.happened)
+            self.latest.add(prepared.first, row)
             own = answers_of(row, prepared.first, self.models, self.served.calibration)
             counts.events += len(row)
             counts.batches += 1

@@ -19,6 +19,7 @@ from keat.serve.gateway import Gateway, Service
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability
 
+GRACE = 30  # seconds for answers that are on their way when the service is stopped
 BACKLOG = 2_048  # connections that may wait to be accepted
 
 
@@ -39,22 +40,32 @@ def serve(run: Path, service: Service, durability: Durability, ready: Callable[[
 
 def server_of(engine: Engine, service: Service) -> uvicorn.Server:
     """What answers requests; it closes the engine when it stops."""
-    app, loop = Gateway(engine, service).app(), "asyncio" if sys.platform == "win32" else "uvloop"
+    gateway, loop = Gateway(engine, service), "asyncio" if sys.platform == "win32" else "uvloop"
     return _Server(
+        gateway,
         uvicorn.Config(
-            app,
+            gateway.app(),
             http="httptools",
             loop=loop,
             lifespan="on",
             access_log=False,
             log_level="warning",
             timeout_keep_alive=75,
-        )
+            timeout_graceful_shutdown=GRACE,
+        ),
     )
 
 
 class _Server(uvicorn.Server):
     """One that is stopped by a signal has done what it was told: it ends with 0, not by the signal again."""
+
+    def __init__(self, gateway: Gateway, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._gateway = gateway
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._gateway.feed.watchers.close()  # or it would wait for those who watch
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
