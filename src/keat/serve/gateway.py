@@ -22,6 +22,7 @@ from keat.serve.door import Door
 from keat.serve.engine import Engine, Wanted
 from keat.serve.events import LabelTold, Pair, RankQuestion
 from keat.serve.explain_requests import ExplainRequests
+from keat.serve.label_taking import tell
 from keat.serve.limits import Limits, NewIds
 from keat.serve.live_feed import LiveFeed, memory, size_of_log
 from keat.serve.openapi import description
@@ -30,6 +31,7 @@ from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objec
 from keat.serve.refusals import RefusedError, refusal_of
 from keat.serve.service_metrics import Metrics
 from keat.serve.state_snapshots import last_event_of_newest
+from keat.serve.watch_routes import WatchRoutes
 
 SNAPSHOT_EVERY = 250_000  # events
 TRY_AGAIN = 60  # seconds after a snapshot that failed
@@ -58,6 +60,7 @@ class Gateway:
         self.new_ids = NewIds(service.limits.new_ids)
         self.batcher = Batcher(engine, service.most_queued)
         self.feed, self.why = LiveFeed(engine, self.batcher, self.metrics), ExplainRequests(engine)
+        self.watching = WatchRoutes(self)
         self._snapshot: asyncio.subprocess.Process | None = None
         self._tried = 0.0  # when it was begun
 
@@ -77,6 +80,7 @@ class Gateway:
             "/readyz": self.ready,
             "/openapi.json": self.openapi,
             **page_routes(),
+            **self.watching.gets(),
         }
         routes = [
             Route(path, self._answered(path, handler), methods=[method])
@@ -180,7 +184,8 @@ class Gateway:
                 raise InputError(f"Label {number}: there is no event {seq}; the log has 1 to {last:,}.")
             rows.append((seq, float(label.label), now))
         async with self.batcher.between:
-            self.engine.log.tell(rows)
+            tell(self.engine, rows)
+        await self.watching.look_at_labels()
         return Response(_encode({"told": len(rows)}), media_type=JSON)
 
     # -- how it is -------------------------------------------------------------------------------------
@@ -204,6 +209,7 @@ class Gateway:
             "keat_log_bytes": ("gauge", "Size of the log on the disk.", size_of_log(engine.folder)),
             "keat_memory_bytes": ("gauge", "Memory of the process.", memory() or 0),
             "keat_pages_open": ("gauge", "Pages that watch the service.", len(self.feed.watchers)),
+            **self.watching.metrics(),
             "keat_ready": ("gauge", "Whether events are taken.", int(self.batcher.trouble is None)),
         }
         return Response(self.metrics.text(values) + engine.latest.metric(), media_type=TEXT)
@@ -226,7 +232,8 @@ class Gateway:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002
         self.batcher.start()
-        beside = [asyncio.create_task(work) for work in (self._keep_house(), self.feed.run())]
+        works = (self._keep_house(), self.feed.run(), self.watching.look_at_labels())
+        beside = [asyncio.create_task(work) for work in works]
         try:
             yield
         finally:

@@ -18,17 +18,24 @@ from keat.serve.engine import Engine
 from keat.serve.gateway import Gateway, Service
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability
+from keat.serve.log_records import Settings
 
 GRACE = 30  # seconds for answers that are on their way when the service is stopped
 BACKLOG = 2_048  # connections that may wait to be accepted
 
 
-def serve(run: Path, service: Service, durability: Durability, ready: Callable[[str, Engine], None]) -> None:
+def serve(
+    run: Path,
+    service: Service,
+    durability: Durability,
+    settings: Settings,
+    ready: Callable[[str, Engine], None],
+) -> None:
     """Serve a run. ``ready`` is told the address once requests are answered."""
     require_closed(service.host, service.token)
     listening = listen(service.host, service.port)
     try:
-        engine = Engine(run, durability)
+        engine = Engine(run, durability, settings=settings)
         warm_up(engine)
         listening.listen(BACKLOG)  # from now on nobody is turned away
         host, port = listening.getsockname()[:2]
@@ -64,7 +71,8 @@ class _Server(uvicorn.Server):
         self._gateway = gateway
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._gateway.feed.watchers.close()  # or it would wait for those who watch
+        self._gateway.watching.close()  # or it would wait for those who watch
+        self._gateway.feed.watchers.close()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from keat.serve.pulse import Pulse
 
 EVENTS = "/v1/events"
-
+Value = tuple[str, str, float]  # kind, help, value
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # seconds
 
 
@@ -34,7 +34,7 @@ class Metrics:
         """Requests that were not answered for no fault of their own."""
         return sum(number for (_, status), number in self.requests.items() if status == 429 or status >= 500)
 
-    def text(self, values: dict[str, tuple[str, str, int]]) -> str:
+    def text(self, values: dict[str, Value]) -> str:
         """All of them, with ``values`` of the engine: name → (kind, help, value)."""
         lines = []
         for name, (kind, about, value) in values.items():
