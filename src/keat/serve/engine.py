@@ -21,8 +21,8 @@ from keat.errors import InputError
 from keat.events.units import SECONDS_PER
 from keat.serve.ahead import Ahead
 from keat.serve.events import Checked, Checker
-from keat.serve.latest_events import LatestEvents
 from keat.serve.late_truth import KEPT, Truth
+from keat.serve.latest_events import LatestEvents
 from keat.serve.live_answers import Answer, answers_of
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability, Log
