@@ -72,7 +72,7 @@ class Tab:
 
     def wait(self, selector: str) -> Any:
         found = self.tab.locator(selector).first
-        found.wait_for(state="visible", timeout=60_000)
+        found.wait_for(state="visible", timeout=110_000)
         return found
 
     def close(self) -> None:
@@ -178,7 +178,7 @@ def test_why_by_keyboard(service: Running, browser: Any) -> None:
     frame = page.wait("dialog iframe")
     assert frame.get_attribute("sandbox") == "allow-scripts"
     inside = tab.frame_locator("dialog iframe")
-    inside.locator("h1").wait_for(timeout=60_000)
+    inside.locator("h1").wait_for(timeout=110_000)
     assert HOSTILE in inside.locator("h1").inner_text()
     assert inside.locator("section").count() >= 2
     assert tab.title() == "run · keat serve"
@@ -205,7 +205,7 @@ def test_the_slider_runs_under_the_policy_of_the_page(browser: Any, tmp_path: Pa
         page.wait("#latest tbody button").click()
         page.wait("dialog iframe")
         slider = page.tab.frame_locator("dialog iframe").locator("#age")
-        slider.wait_for(timeout=60_000)
+        slider.wait_for(timeout=110_000)
         score = page.tab.frame_locator("dialog iframe").locator("#score")
         before = score.inner_text()
         assert before
