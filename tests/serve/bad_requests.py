@@ -33,10 +33,18 @@ BAD: dict[str, Bad] = {
     # -- the way of asking
     "no such path": Bad("/v2/events", EVENT, 404, "nothing at this address"),
     "a path below": Bad("/v1/events/7", EVENT, 404, "nothing at this address"),
-    "the root": Bad("/", None, 404, "nothing at this address", "GET"),
+    "the page by POST": Bad("/", EVENT, 405, "asked in another way"),
+    "the page of an event that is none": Bad("/v1/explain/0/page", None, 404, "no event '0'", "GET"),
     "events by GET": Bad(EVENTS, None, 405, "asked in another way", "GET"),
     "metrics by POST": Bad("/metrics", EVENT, 405, "asked in another way"),
     "events by PUT": Bad(EVENTS, EVENT, 405, "asked in another way", "PUT"),
+    "alerts by POST": Bad("/v1/alerts", EVENT, 405, "asked in another way"),
+    "alerts after what is no number": Bad("/v1/alerts?after=now", None, 422, "no number of an event", "GET"),
+    "alerts after less than nothing": Bad("/v1/alerts?after=-1", None, 422, "no number of an event", "GET"),
+    "alerts by something else": Bad("/v1/alerts?since=1", None, 422, "no 'since' to ask for", "GET"),
+    "a last alert that is none": Bad(
+        "/v1/alerts", None, 422, "no number of an event", "GET", {"Last-Event-ID": "x"}
+    ),
     "no content type": Bad(EVENTS, EVENT, 415, "Content-Type", headers={}),
     "a form": Bad(EVENTS, "a=b", 415, "Content-Type", headers={"Content-Type": "text/plain"}),
     "xml": Bad(EVENTS, "<a/>", 415, "Content-Type", headers={"Content-Type": "application/xml"}),
