@@ -20,8 +20,9 @@ from keat.errors import InputError, KeatError
 from keat.serve.batching import MOST_QUEUED, Batcher
 from keat.serve.door import Door
 from keat.serve.engine import Engine, Wanted
-from keat.serve.events import LabelTold, Pair, RankQuestion
+from keat.serve.events import Checked, LabelTold, Pair, RankQuestion
 from keat.serve.limits import Limits, NewIds
+from keat.serve.live_answers import Answer
 from keat.serve.openapi import description
 from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objects
 from keat.serve.refusals import RefusedError, refusal_of
@@ -33,7 +34,8 @@ EXPLAIN_SECONDS = 120
 TRY_AGAIN = 60  # seconds after a snapshot that failed
 JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[Request], Awaitable[Response]]
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
+_encode = _encoder.encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,19 +112,20 @@ class Gateway:
             async with self.batcher.between:  # the log is read, so nobody may be writing it
                 for event in repeated:
                     engine.require_same(event)
-        find, strangers = engine.ids.find, set()
-        for event in checked:
+        self.welcome(checked)
+        content, kind = encoded(await self.batcher.submit(checked, wanted), single, form)
+        return Response(content, media_type=kind)
+
+    def welcome(self, events: list[Checked]) -> None:
+        """Refuse events that would have too many new nodes join at once."""
+        find, strangers = self.engine.ids.find, set()
+        for event in events:
             if find(event.source, 0) is None:
                 strangers.add((0, event.source))
             if find(event.destination, 1) is None:
                 strangers.add((1, event.destination))
-        self.new_ids.take(len(strangers))
-        answers = await self.batcher.take(checked, wanted)
-        if single:
-            return Response(_encode(answers[0]), media_type=JSON)
-        if form == "ndjson":
-            return Response(msgspec.json.Encoder().encode_lines(answers), media_type=NDJSON)
-        return Response(_encode(answers), media_type=JSON)
+        if strangers:
+            self.new_ids.take(len(strangers))
 
     async def score(self, request: Request) -> Response:
         why = _flag(request, "reasons")
@@ -294,6 +297,15 @@ class Gateway:
                 raise TooLargeError(too_large)
             parts.append(part)
         return b"".join(parts), FORMS[kind]
+
+
+def encoded(answers: list[Answer], single: bool, form: Form) -> tuple[bytes, str]:
+    """Answers in the form in which the events came, and what that is called."""
+    if single:
+        return _encode(answers[0]), JSON
+    if form == "ndjson":
+        return _encoder.encode_lines(answers), NDJSON
+    return _encode(answers), JSON
 
 
 def _flag(request: Request, name: str) -> bool:

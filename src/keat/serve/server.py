@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -18,6 +20,7 @@ from keat.serve.engine import Engine
 from keat.serve.gateway import Gateway, Service
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability
+from keat.serve.short_way import ShortWay
 
 BACKLOG = 2_048  # connections that may wait to be accepted
 
@@ -29,6 +32,8 @@ def serve(run: Path, service: Service, durability: Durability, ready: Callable[[
     try:
         engine = Engine(run, durability)
         warm_up(engine)
+        gc.collect()
+        gc.freeze()  # what there is stays: to look through it for garbage would stop everything
         listening.listen(BACKLOG)  # from now on nobody is turned away
         host, port = listening.getsockname()[:2]
         ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", engine)
@@ -39,11 +44,12 @@ def serve(run: Path, service: Service, durability: Durability, ready: Callable[[
 
 def server_of(engine: Engine, service: Service) -> uvicorn.Server:
     """What answers requests; it closes the engine when it stops."""
-    app, loop = Gateway(engine, service).app(), "asyncio" if sys.platform == "win32" else "uvloop"
+    gateway, loop = Gateway(engine, service), "asyncio" if sys.platform == "win32" else "uvloop"
+    app = gateway.app()
     return _Server(
         uvicorn.Config(
             app,
-            http="httptools",
+            http=partial(ShortWay, gateway, app),  # type: ignore[arg-type]
             loop=loop,
             lifespan="on",
             access_log=False,
