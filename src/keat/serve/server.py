@@ -20,17 +20,24 @@ from keat.serve.engine import Engine
 from keat.serve.gateway import Gateway, Service
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability
+from keat.serve.log_records import Settings
 from keat.serve.short_way import ShortWay
 
 BACKLOG = 2_048  # connections that may wait to be accepted
 
 
-def serve(run: Path, service: Service, durability: Durability, ready: Callable[[str, Engine], None]) -> None:
+def serve(
+    run: Path,
+    service: Service,
+    durability: Durability,
+    settings: Settings,
+    ready: Callable[[str, Engine], None],
+) -> None:
     """Serve a run. ``ready`` is told the address once requests are answered."""
     require_closed(service.host, service.token)
     listening = listen(service.host, service.port)
     try:
-        engine = Engine(run, durability)
+        engine = Engine(run, durability, settings=settings)
         warm_up(engine)
         gc.collect()
         gc.freeze()  # what there is stays: to look through it for garbage would stop everything
@@ -47,6 +54,7 @@ def server_of(engine: Engine, service: Service) -> uvicorn.Server:
     gateway, loop = Gateway(engine, service), "asyncio" if sys.platform == "win32" else "uvloop"
     app = gateway.app()
     return _Server(
+        gateway,
         uvicorn.Config(
             app,
             http=partial(ShortWay, gateway, app),  # type: ignore[arg-type]
@@ -55,12 +63,20 @@ def server_of(engine: Engine, service: Service) -> uvicorn.Server:
             access_log=False,
             log_level="warning",
             timeout_keep_alive=75,
-        )
+        ),
     )
 
 
 class _Server(uvicorn.Server):
     """One that is stopped by a signal has done what it was told: it ends with 0, not by the signal again."""
+
+    def __init__(self, gateway: Gateway, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._gateway = gateway
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._gateway.watching.close()  # or it would wait for those who watch
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)
