@@ -22,6 +22,7 @@ from keat.events.units import SECONDS_PER
 from keat.serve.ahead import Ahead
 from keat.serve.events import Checked, Checker
 from keat.serve.late_truth import KEPT, Truth
+from keat.serve.latest_events import LatestEvents
 from keat.serve.live_answers import Answer, answers_of
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability, Log
@@ -101,7 +102,7 @@ class Engine:
             remove_leftovers(self.folder)
         self.log = Log(self.folder, served.about(), durability, write)
         self.models = [served.fingerprint]
-        self.recent = RecentIds()
+        self.recent, self.latest = RecentIds(), LatestEvents()
         self.announce: Callable[[int, Row], None] | None = None  # is told of rows with alerts
         self._restore(until, self.recent if write else None)
         if settings is not None:
@@ -221,6 +222,7 @@ class Engine:
             for place, name in row.ids.items():
                 self.recent.add(name, prepared.first + place)
             self.ahead.happened(prepared.happened)
+            self.latest.add(prepared.first, row)
             self.watch.follow(prepared.first, row)
             own = answers_of(row, prepared.first, self.models, self.served.calibration)
             counts.events += len(row)

@@ -48,6 +48,8 @@ def description() -> dict[str, Any]:
             "/v1/rank": _post("Rank destinations; nothing changes.", "RankQuestion", "Ranking"),
             "/v1/labels": _post("Tell the truth about events, once it is known.", "LabelTold", None),
             "/v1/explain/{seq}": _get("Why an event was scored as it was.", "seq"),
+            "/v1/explain/{seq}/page": _get("The same as a page of HTML.", "seq"),
+            "/v1/live": _get("How the service is, once a second, as server-sent events."),
             "/v1/alerts": _alerts(),
             "/v1/state": _get("How the service is: counts, alerts, drift.", answered="ServiceState"),
             "/v1/drift": _get("Whether the stream is still what it was.", answered="DriftReport"),
