@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,6 +24,7 @@ from keat.serve.engine import Engine, Wanted
 from keat.serve.events import LabelTold, Pair, RankQuestion
 from keat.serve.label_taking import tell
 from keat.serve.limits import Limits, NewIds
+from keat.serve.model_routes import ModelRoutes
 from keat.serve.openapi import description
 from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objects
 from keat.serve.refusals import RefusedError, refusal_of
@@ -48,6 +50,7 @@ class Service:
     limits: Limits = field(default_factory=Limits)
     most_queued: int = MOST_QUEUED
     snapshot_every: int = SNAPSHOT_EVERY
+    models: Path | None = None  # the folder whose runs may be loaded beside the one that answers
 
 
 class Gateway:
@@ -56,7 +59,7 @@ class Gateway:
     def __init__(self, engine: Engine, service: Service) -> None:
         self.engine, self.service, self.metrics = engine, service, Metrics()
         self.new_ids = NewIds(service.limits.new_ids)
-        self.watching = WatchRoutes(self)
+        self.watching, self.models = WatchRoutes(self), ModelRoutes(self, service.models)
         self._explaining = asyncio.Lock()
         self._snapshot: asyncio.subprocess.Process | None = None
         self._tried = 0.0  # when it was begun
@@ -67,9 +70,11 @@ class Gateway:
             "/v1/score": self.score,
             "/v1/rank": self.rank,
             "/v1/labels": self.labels,
+            "/v1/models": self.models.order,
         }
         gets: dict[str, Handler] = {
             "/v1/explain/{seq}": self.explain,
+            "/v1/models": self.models.show,
             "/metrics": self.show_metrics,
             "/healthz": self.health,
             "/readyz": self.ready,
@@ -105,7 +110,7 @@ class Gateway:
 
     async def events(self, request: Request) -> Response:
         wanted = Wanted(_flag(request, "rank"), _flag(request, "reasons"))
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         engine = self.engine
         checked, single = checked_events(engine.checker, body, form, self.service.limits)
         repeated = [event for event in checked if event.id and engine.recent.get(event.id) is not None]
@@ -129,7 +134,7 @@ class Gateway:
 
     async def score(self, request: Request) -> Response:
         why = _flag(request, "reasons")
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         pairs, single = objects(Pair, body, form, self.service.limits.pairs, "pairs")
         engine, read = self.engine, self.engine.checker
         source = [read.ids.read(pair.source) for pair in pairs]
@@ -145,7 +150,7 @@ class Gateway:
         return Response(_encode(about | {"pairs": scored}), media_type=JSON)
 
     async def rank(self, request: Request) -> Response:
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         questions, single = objects(RankQuestion, body, form, 100, "questions")
         engine, read = self.engine, self.engine.checker
         found = []
@@ -165,7 +170,7 @@ class Gateway:
         return Response(_encode(found[0] if single else found), media_type=JSON)
 
     async def labels(self, request: Request) -> Response:
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         told, _ = objects(LabelTold, body, form, self.service.limits.events, "labels")
         last, now = self.engine.log.tail.event, int(time.time())
         rows = []
@@ -246,6 +251,7 @@ class Gateway:
         try:
             yield
         finally:
+            self.models.stop()
             housekeeping.cancel()
             looking.cancel()
             await asyncio.gather(housekeeping, looking, return_exceptions=True)
@@ -280,12 +286,12 @@ class Gateway:
         return self._snapshot.returncode == 0 or (failed and now > self._tried + TRY_AGAIN)
 
     async def _aside(self, verb: str, *more: str) -> asyncio.subprocess.Process:
-        words = [sys.executable, "-m", "keat.serve.aside", verb, str(self.engine.served.run.folder), *more]
+        words = [sys.executable, "-m", "keat.serve.aside", verb, str(self.engine.base.run.folder), *more]
         pipe = asyncio.subprocess.PIPE if verb == "explain" else asyncio.subprocess.DEVNULL
         environment = os.environ | {"OMP_NUM_THREADS": "1"}
         return await asyncio.create_subprocess_exec(*words, stdout=pipe, env=environment)
 
-    async def _body(self, request: Request) -> tuple[bytes, Form]:
+    async def body(self, request: Request) -> tuple[bytes, Form]:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in FORMS:
             raise RefusedError(415, f"Send {JSON} or {NDJSON}, and say so in Content-Type.")
