@@ -33,7 +33,8 @@ BAD: dict[str, Bad] = {
     # -- the way of asking
     "no such path": Bad("/v2/events", EVENT, 404, "nothing at this address"),
     "a path below": Bad("/v1/events/7", EVENT, 404, "nothing at this address"),
-    "the root": Bad("/", None, 404, "nothing at this address", "GET"),
+    "the page by POST": Bad("/", EVENT, 405, "asked in another way"),
+    "the page of an event that is none": Bad("/v1/explain/0/page", None, 404, "no event '0'", "GET"),
     "events by GET": Bad(EVENTS, None, 405, "asked in another way", "GET"),
     "metrics by POST": Bad("/metrics", EVENT, 405, "asked in another way"),
     "events by PUT": Bad(EVENTS, EVENT, 405, "asked in another way", "PUT"),

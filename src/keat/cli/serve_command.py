@@ -108,7 +108,9 @@ def serve_command(
             sys.stdout.flush()
         else:
             print_line(
-                f"{folder} is served at {address}, with {known:,} events in its log. Stop with Ctrl-C.", err
+                f"{folder} is served at {address}, with {known:,} events in its log. Open {address}/ in a "
+                "browser to watch it; stop with Ctrl-C.",
+                err,
             )
 
     one_thread()

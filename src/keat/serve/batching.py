@@ -44,6 +44,7 @@ class Batcher:
     def __init__(self, engine: Engine, most_queued: int = MOST_QUEUED) -> None:
         self.engine, self.most_queued = engine, most_queued
         self.queued = 0  # events
+        self.most_waiting = 0  # since somebody looked, who sets it back
         self.trouble: str | None = None  # why the log cannot be written
         self.lost = False  # whether the state is not that of the log, so that nothing may be scored
         self.between = asyncio.Lock()  # held while a batch is on its way
@@ -70,6 +71,7 @@ class Batcher:
             raise BusyError(f"{self.queued:,} events are waiting already; send them again in a second.")
         done: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
         self.queued += len(events)
+        self.most_waiting = max(self.most_waiting, self.queued)
         self._requests.append(_Request(events, wanted, done))
         self._wake.set()
         return await done

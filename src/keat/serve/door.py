@@ -9,6 +9,7 @@ import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keat.errors import InputError
+from keat.serve.page_routes import OPEN as PAGE_OPEN
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 HEADERS = [
@@ -17,7 +18,7 @@ HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 ]
-OPEN = "/healthz"  # the one path that needs no token
+OPEN = frozenset({"/healthz"}) | PAGE_OPEN  # what needs no token
 SHORTEST = 16  # characters of a token
 
 
@@ -46,7 +47,9 @@ class Door:
 
         async def send_closed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *HEADERS]
+                own = {name for name, _ in message["headers"]}
+                more = [header for header in HEADERS if header[0] not in own]
+                message["headers"] = [*message["headers"], *more]
             await send(message)
 
         found = self._refused(scope)
@@ -65,7 +68,7 @@ class Door:
 
     def _refused(self, scope: Scope) -> tuple[int, str, list[tuple[bytes, bytes]]] | None:
         headers = dict(scope["headers"])
-        if self._token is not None and scope["path"] != OPEN:
+        if self._token is not None and scope["path"] not in OPEN:
             given = headers.get(b"authorization", b"")
             if not given:
                 sentence = "This service needs a token; send it as 'Authorization: Bearer TOKEN'."

@@ -22,6 +22,7 @@ from keat.events.units import SECONDS_PER
 from keat.serve.ahead import Ahead
 from keat.serve.events import Checked, Checker
 from keat.serve.late_truth import KEPT, Truth
+from keat.serve.latest_events import LatestEvents
 from keat.serve.live_answers import Answer, Answerer, answers_of
 from keat.serve.live_model import LiveModel
 from keat.serve.live_state import Happened
@@ -103,7 +104,7 @@ class Engine:
             remove_leftovers(self.folder)
         self.log = Log(self.folder, self.base.about(), durability, write)
         self.shadow: Shadow | None = None
-        self.recent = RecentIds()
+        self.recent, self.latest = RecentIds(), LatestEvents()
         self.announce: Callable[[int, Row], None] | None = None  # is told of rows with alerts
         self._restore(until, self.recent if write else None)
         if settings is not None:
@@ -243,6 +244,7 @@ class Engine:
             for place, name in row.ids.items():
                 self.recent.add(name, prepared.first + place)
             self.ahead.happened(prepared.happened)
+            self.latest.add(prepared.first, row)
             self.watch.follow(prepared.first, row)
             if self.shadow is not None:
                 self.shadow.take(row, self.ids)

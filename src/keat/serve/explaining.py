@@ -8,7 +8,9 @@ from typing import Any
 import torch
 
 from keat.errors import InputError
+from keat.explain.explained import Explained
 from keat.explain.scored import Scored
+from keat.report.explained.explained_page import page
 from keat.runs.present import PENDING
 from keat.serve.engine import Engine
 from keat.serve.log_rows import columns_of, logits_of
@@ -18,6 +20,17 @@ from keat.serve.verdicts import in_words
 def explain_event(folder: Path, number: int) -> dict[str, Any]:
     """An event by its number, with everything before it observed and nothing after. The log is read, and may
     be written meanwhile."""
+    x, about = _explained(folder, number)
+    return about | {"explanation": x.to_json()}
+
+
+def page_of_event(folder: Path, number: int) -> dict[str, Any]:
+    """The same as a page of HTML."""
+    x, about = _explained(folder, number)
+    return {"seq": about["seq"], "page": page(x)}
+
+
+def _explained(folder: Path, number: int) -> tuple[Explained, dict[str, Any]]:
     engine = Engine(folder, write=False, until=number - 1)
     log, served, ids, state, model = engine.log, engine.served, engine.ids, engine.state, engine.model
     if not 1 <= number <= log.tail.event:
@@ -51,4 +64,4 @@ def explain_event(folder: Path, number: int) -> dict[str, Any]:
         "reasons": in_words(x) if isinstance(x, Scored) and x.pair is not None else [x.why],
     }
     engine.close()
-    return about | {"explanation": x.to_json()}
+    return x, about

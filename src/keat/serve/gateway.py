@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -19,13 +18,17 @@ from starlette.routing import Route
 
 from keat.errors import InputError, KeatError
 from keat.serve.batching import MOST_QUEUED, Batcher
+from keat.serve.beside_service import begun
 from keat.serve.door import Door
 from keat.serve.engine import Engine, Wanted
 from keat.serve.events import LabelTold, Pair, RankQuestion
+from keat.serve.explain_requests import ExplainRequests
 from keat.serve.label_taking import tell
 from keat.serve.limits import Limits, NewIds
+from keat.serve.live_feed import LiveFeed, memory, size_of_log
 from keat.serve.model_routes import ModelRoutes
 from keat.serve.openapi import description
+from keat.serve.page_routes import page_routes
 from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objects
 from keat.serve.refusals import RefusedError, refusal_of
 from keat.serve.service_metrics import Metrics
@@ -33,7 +36,6 @@ from keat.serve.state_snapshots import last_event_of_newest
 from keat.serve.watch_routes import WatchRoutes
 
 SNAPSHOT_EVERY = 250_000  # events
-EXPLAIN_SECONDS = 120
 TRY_AGAIN = 60  # seconds after a snapshot that failed
 JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[Request], Awaitable[Response]]
@@ -59,8 +61,9 @@ class Gateway:
     def __init__(self, engine: Engine, service: Service) -> None:
         self.engine, self.service, self.metrics = engine, service, Metrics()
         self.new_ids = NewIds(service.limits.new_ids)
+        self.batcher = Batcher(engine, service.most_queued)
+        self.feed, self.why = LiveFeed(engine, self.batcher, self.metrics), ExplainRequests(engine)
         self.watching, self.models = WatchRoutes(self), ModelRoutes(self, service.models)
-        self._explaining = asyncio.Lock()
         self._snapshot: asyncio.subprocess.Process | None = None
         self._tried = 0.0  # when it was begun
 
@@ -73,13 +76,17 @@ class Gateway:
             "/v1/models": self.models.order,
         }
         gets: dict[str, Handler] = {
-            "/v1/explain/{seq}": self.explain,
+            "/v1/explain/{seq}": self.why.as_json,
+            "/v1/explain/{seq}/page": self.why.as_page,
+            "/v1/live": self.feed.live,
             "/v1/models": self.models.show,
             "/metrics": self.show_metrics,
             "/healthz": self.health,
             "/readyz": self.ready,
             "/openapi.json": self.openapi,
-        } | self.watching.gets()
+            **page_routes(),
+            **self.watching.gets(),
+        }
         routes = [
             Route(path, self._answered(path, handler), methods=[method])
             for method, handlers in (("POST", posts), ("GET", gets))
@@ -186,24 +193,6 @@ class Gateway:
         await self.watching.look_at_labels()
         return Response(_encode({"told": len(rows)}), media_type=JSON)
 
-    async def explain(self, request: Request) -> Response:
-        text, last = request.path_params["seq"], self.engine.log.tail.event
-        if not text.isascii() or not text.isdecimal() or len(text) > 18 or not 1 <= int(text) <= last:
-            raise RefusedError(404, f"There is no event '{text[:20]}'; the log has events 1 to {last:,}.")
-        async with self._explaining:  # one at a time: each is a process that makes a state
-            process = await self._aside("explain", text)
-            try:
-                said, _ = await asyncio.wait_for(process.communicate(), EXPLAIN_SECONDS)
-            except TimeoutError:
-                process.kill()
-                raise RefusedError(
-                    503, f"It takes more than {EXPLAIN_SECONDS} s to explain; try later."
-                ) from None
-        found = msgspec.json.decode(said or b'{"error": "The explanation failed; see the log."}')
-        if "error" in found:
-            raise RefusedError(422, found["error"])
-        return Response(said, media_type=JSON)
-
     # -- how it is -------------------------------------------------------------------------------------
 
     async def show_metrics(self, request: Request) -> Response:  # noqa: ARG002
@@ -222,10 +211,13 @@ class Gateway:
                 "Last event in a snapshot.",
                 last_event_of_newest(engine.folder),
             ),
+            "keat_log_bytes": ("gauge", "Size of the log on the disk.", size_of_log(engine.folder)),
+            "keat_memory_bytes": ("gauge", "Memory of the process.", memory() or 0),
+            "keat_pages_open": ("gauge", "Pages that watch the service.", len(self.feed.watchers)),
             **self.watching.metrics(),
             "keat_ready": ("gauge", "Whether events are taken.", int(self.batcher.trouble is None)),
         }
-        return Response(self.metrics.text(values), media_type=TEXT)
+        return Response(self.metrics.text(values) + engine.latest.metric(), media_type=TEXT)
 
     async def health(self, request: Request) -> Response:  # noqa: ARG002
         return Response(_encode({"alive": True}), media_type=JSON)
@@ -244,17 +236,16 @@ class Gateway:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002
-        self.batcher = Batcher(self.engine, self.service.most_queued)
         self.batcher.start()
-        housekeeping = asyncio.create_task(self._keep_house())
-        looking = asyncio.create_task(self.watching.look_at_labels())
+        works = (self._keep_house(), self.feed.run(), self.watching.look_at_labels())
+        beside = [asyncio.create_task(work) for work in works]
         try:
             yield
         finally:
             self.models.stop()
-            housekeeping.cancel()
-            looking.cancel()
-            await asyncio.gather(housekeeping, looking, return_exceptions=True)
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             if self._snapshot is not None and self._snapshot.returncode is None:
                 self._snapshot.kill()
             await self.batcher.stop()
@@ -276,7 +267,7 @@ class Gateway:
                         await loop.run_in_executor(None, log.tidy)
                 since = log.tail.event - last_event_of_newest(self.engine.folder)
                 if since >= self.service.snapshot_every and self._may_try(loop.time()):
-                    self._snapshot, self._tried = await self._aside("snapshot"), loop.time()
+                    self._snapshot, self._tried = await begun(self.engine, "snapshot"), loop.time()
 
     def _may_try(self, now: float) -> bool:
         """Whether a snapshot can be begun: none is on its way, and the last did not just fail."""
@@ -284,12 +275,6 @@ class Gateway:
             return True
         failed = self._snapshot.returncode not in (None, 0)
         return self._snapshot.returncode == 0 or (failed and now > self._tried + TRY_AGAIN)
-
-    async def _aside(self, verb: str, *more: str) -> asyncio.subprocess.Process:
-        words = [sys.executable, "-m", "keat.serve.aside", verb, str(self.engine.base.run.folder), *more]
-        pipe = asyncio.subprocess.PIPE if verb == "explain" else asyncio.subprocess.DEVNULL
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        return await asyncio.create_subprocess_exec(*words, stdout=pipe, env=environment)
 
     async def body(self, request: Request) -> tuple[bytes, Form]:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()

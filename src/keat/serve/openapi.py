@@ -53,6 +53,8 @@ def description() -> dict[str, Any]:
                 **_get("Which model answers, and which is beside it.", answered="ModelsReport"),
                 **_post("Load a run beside, switch to it or back, drop it.", "ModelOrder", "ModelsReport"),
             },
+            "/v1/explain/{seq}/page": _get("The same as a page of HTML.", "seq"),
+            "/v1/live": _get("How the service is, once a second, as server-sent events."),
             "/v1/alerts": _alerts(),
             "/v1/state": _get("How the service is: counts, alerts, drift.", answered="ServiceState"),
             "/v1/drift": _get("Whether the stream is still what it was.", answered="DriftReport"),

@@ -20,6 +20,7 @@ from keat.serve.live_state import Happened
 from keat.serve.log import Durability
 from keat.serve.log_records import Settings
 
+GRACE = 30  # seconds for answers that are on their way when the service is stopped
 BACKLOG = 2_048  # connections that may wait to be accepted
 
 
@@ -57,6 +58,7 @@ def server_of(engine: Engine, service: Service) -> uvicorn.Server:
             access_log=False,
             log_level="warning",
             timeout_keep_alive=75,
+            timeout_graceful_shutdown=GRACE,
         ),
     )
 
@@ -70,6 +72,7 @@ class _Server(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._gateway.watching.close()  # or it would wait for those who watch
+        self._gateway.feed.watchers.close()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
