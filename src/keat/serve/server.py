@@ -88,7 +88,7 @@ class _Server(uvicorn.Server):
 
 def warm_up(engine: Engine) -> None:
     """Compile what the first event would have to wait for; nothing changes."""
-    state, nodes = engine.state, len(engine.ids)
+    state, nodes = engine.state, len(engine.model.ids)
     stranger = np.array([nodes], np.int32)
     nothing = np.zeros((1, engine.served.features.dim), np.float32)
     event = Happened(stranger, stranger, np.array([state.last_time]), nothing)
