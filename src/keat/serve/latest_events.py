@@ -12,10 +12,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from keat.calibration.calibrations import Calibration
 from keat.events import TimeUnit
 from keat.events.written_times import spoken_column
-from keat.serve.live_answers import Answer, answers_of
+from keat.serve.live_answers import Answer, Answerer, answers_of
 from keat.serve.live_ids import LiveIds
 from keat.serve.log import Log
 from keat.serve.log_rows import Row, columns_of
@@ -53,8 +52,7 @@ class Naming(NamedTuple):
 
     ids: LiveIds
     unit: TimeUnit
-    models: list[str]
-    calibration: Calibration | None
+    models: list[Answerer]
 
 
 class LatestEvents:
@@ -102,7 +100,7 @@ class LatestEvents:
         for first, row in reversed(self._rows):
             places = [*range(len(row) - 1, max(len(row) - 1 - number + len(found), -1), -1)]
             columns, names = columns_of([row]), naming.ids.labels
-            answers = answers_of(row, first, naming.models, naming.calibration, places)
+            answers = answers_of(row, first, naming.models, places)
             for place, answer in zip(places, answers, strict=True):
                 ends = str(names[columns.src[place]]), str(names[columns.dst[place]])
                 found.append((*ends, answer))
