@@ -3,9 +3,9 @@
     python -m studies.fading_meter --data FOLDER     run what the ledger lacks, and print the tables
     python -m studies.fading_meter --report          print the tables
 
-FOLDER has the Parquet files of the datasets. The meter looks at what is before the test split. Then trees that
-learned from all of it answer the test split once: without features, with plain means, and with means faded at
-the half-life that was named. A line of the ledger for every world and seed, and for every dataset.
+FOLDER has the Parquet files of the datasets. The meter looks at what is before the test split. Then trees
+that learned from all of it answer the test split once: without features, with plain means, and with means
+faded at the half-life that was named. A line of the ledger for every world and seed, and for every dataset.
 """
 
 from __future__ import annotations
