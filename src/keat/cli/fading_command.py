@@ -88,7 +88,8 @@ def in_words(found: Fading, unit: Any) -> str:
         return f"It lasts, as far as can be told: faded means gain {gained} over plain ones."
     half_life, low, high = (humanize(each, unit) for each in (found.half_life, found.low, found.high))
     edge = ", the end of what was tried" if found.at_an_end else ""
-    return f"It fades: half-life {half_life}{edge} ({low} to {high} in 95 % of resampled blocks of time); it gains {gained}."
+    told = f"half-life {half_life}{edge} ({low} to {high} in 95 % of resampled blocks of time)"
+    return f"It fades: {told}; it gains {gained}."
 
 
 def _advice(data: Dataset, source: str, found: Fading, labels: LabelSource, reading: Reading) -> str:
