@@ -32,6 +32,7 @@ bench: $(READY)  ## The quick version of every benchmark
 	@$(BIN)/python -m benchmarks.read_parquet --quick
 	@$(BIN)/python -m benchmarks.payments --quick
 	@$(BIN)/python -m benchmarks.prepare --quick
+	@$(BIN)/python -m benchmarks.scale --quick
 	@$(BIN)/python -m benchmarks.heuristics --quick
 	@$(BIN)/python -m benchmarks.tgn --quick
 	@$(BIN)/python -m benchmarks.rank --quick

@@ -26,6 +26,7 @@ WHOLE: list[tuple[tuple[str, ...], str, tuple[str, ...]]] = [  # command, option
     (TRAIN, "--threads", ("0", "-1", HUGE, "x", EDGE)),
     (TRAIN, "--seed", ("-1", "x", str(2**64), "1e3")),
     (TRAIN, "--eval-sample", NO_NUMBER),
+    (TRAIN, "--latest", NO_NUMBER),
     (TRAIN, "--lr", ("", "x")),
     (TRAIN, "--clip", (*NO_FLOAT, "inf")),
     (TRAIN, "--historical", ("", "x", "-1")),

@@ -29,6 +29,20 @@ FINGERPRINTS = {  # of the files that the results are of
     "reddit_links": "75ad2320d7eb2fe65e6d5b4e",
     "trade": "f1abdf4496e29cd12eaccab3?unit=year&period=year&weight=trade",
 }
+READ_OTHERWISE = {  # of a recipe that reads files with features or labels, by what the data are and how read
+    (
+        "table-evidence",
+        "us_flights",
+    ): "5efc70a6658463348407d5bc?latest=100000&features=f_delay%2Cf_pre_distance"
+    "&known_after=f_delay%3D10800&scale=true&target=f_delay%3E15",
+    (
+        "table-evidence",
+        "icews14",
+    ): "21b32887e8df1705f3af5f20?features=c_quad%2Cf_goldstein&target=c_quad%3E1.5",
+    ("table-evidence", "bitcoin_otc"): "e3e590e5535aca50af7de6d2?features=rating&target=rating%3C0",
+    ("table-evidence-links", "bitcoin_otc"): "f99c9b7ecb4a2b76dac0455e?features=rating&scale=true",
+    ("table-evidence-links", "bitcoin_otc_bare"): FINGERPRINTS["bitcoin_otc"],
+}
 DIGESTS = {  # of the names of all runs of a recipe, in their order, as they were before there was a `RunSpec`
     "figure-blurring": "384b5d6a24fe75ed",
     "figure-hits": "c1013cceee83c148",
@@ -40,11 +54,14 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "table-board": "65c38329200eccea",
     "table-dgraphfin": "7aaf4dd4caca8ccd",
     "table-dyglib": "238d8eb98c14980c",
+    "table-evidence": "05d98dc068579acd",
+    "table-evidence-links": "1b28813d9cf9b00d",
     "table-flight": "98010a79f849fe58",
     "table-jodie": "bd57d6fecbc988cc",
     "table-kernels": "a3800ad05e5d52e7",
     "table-link": "733c653a75169fa6",
     "table-modulation": "d619519d1945c035",
+    "table-paper": "7a3dad343d868e63",
     "table-rank": "ddf074d7b1835fa6",
     "table-released": "a2ec0d1a93dd013f",
     "table-tgbn": "c1d059132b7a784f",
@@ -61,11 +78,19 @@ def recipes() -> list[Recipe]:
     return [load_recipe(name) for name in recipe_names()]
 
 
+def fingerprints_of(recipe: Recipe) -> dict[str, str]:
+    known = {
+        name: READ_OTHERWISE.get((recipe.name, name), FINGERPRINTS.get(name)) for name in recipe.datasets
+    }
+    return {name: found for name, found in known.items() if found is not None}
+
+
 def test_every_line_of_the_results_is_a_run_of_a_recipe() -> None:
     keys = {
-        job.key(FINGERPRINTS[job.data]) + suffix
+        job.key(prints[job.data]) + suffix
         for recipe in recipes()
-        for job in recipe.jobs({name: f"{name}.parquet" for name in recipe.datasets if name in FINGERPRINTS})
+        for prints in (fingerprints_of(recipe),)
+        for job in recipe.jobs({name: f"{name}.parquet" for name in prints})
         for suffix in ("", HITS, RELEASED)
     }
     assert Ledger(RESULTS).keys() <= keys
@@ -91,3 +116,11 @@ def test_fingerprints_are_what_they_were(data: str, shared_file: FindFile) -> No
     recipe = load_recipe("table-tgbn" if data == "trade" else "rank-editions")
     (job, *_) = recipe.jobs({data: str(shared_file(f"{data}.parquet"))}, seeds=1)
     assert job.fingerprint() == FINGERPRINTS[data]
+
+
+@pytest.mark.parametrize(("name", "data"), READ_OTHERWISE)
+@pytest.mark.filterwarnings("ignore::keat.errors.Notice")
+def test_fingerprints_of_what_is_read_otherwise(name: str, data: str, shared_file: FindFile) -> None:
+    file = shared_file(f"{data.removesuffix('_bare')}.parquet")
+    (job, *_) = load_recipe(name).jobs({data: str(file)}, seeds=1)
+    assert job.fingerprint() == READ_OTHERWISE[name, data]

@@ -55,6 +55,8 @@ CHANGES = [
     ("seeds = 2", "seeds = true", "'seeds' cannot be True"),
     ("seeds = 2", "seeds = 2.5", "'seeds' cannot be 2.5"),
     ("seeds = 2", 'seeds = 2\nusual = "yes"', "'usual' cannot be 'yes'"),
+    ("seeds = 2", 'seeds = 2\npreset = "papers"', "'preset' cannot be 'papers'"),
+    ("seeds = 2", 'seeds = 2\nusual = true\npreset = "paper"', "as usual or by a preset, not by both"),
     ("epochs = 1", "budget = 0", "budget must be above 0"),
     ("epochs = 1", 'budget = "1 h"', r"'budget' in \[fit\] cannot be '1 h'"),
     ("seeds = 2", "seeds = 2\nrefresh = [0]", "'refresh' must be at least 1"),

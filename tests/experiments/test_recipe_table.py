@@ -19,7 +19,7 @@ from keat.experiments.recipe import BEST_HEURISTIC, Arm, Recipe, load_recipe, re
 from keat.experiments.recipe_table import table_of
 from keat.experiments.statistics import Value, holm, paired_difference, spread, without_blocks
 from keat.models.gearsage import GEARSAGE_CONFIGS
-from keat.models.registry import LINK_MODELS, NODE_MODELS
+from keat.models.registry import ATTRIBUTE_MODELS, LINK_MODELS, NODE_MODELS
 from keat.report.sections.comparison import shown, side_by_side
 from keat.runs.presets import usual_fit
 from keat.runs.spec import RunSpec, configuration
@@ -118,6 +118,23 @@ def test_what_a_result_took_stands_beside_it() -> None:
     ]
 
 
+def test_arms_may_be_trained_as_the_paper_says() -> None:
+    recipe = load_recipe("table-paper")
+    jobs = {
+        (job.data, job.arm): job.spec
+        for job in recipe.jobs({data: data for data in recipe.datasets}, seeds=1)
+    }
+    for data, epochs, patience in (("wikipedia", 200, 25), ("tgbl-wiki", 200, 25), ("tgbl-coin", 30, 5)):
+        spec = jobs[data, "KEAT-TGN"]
+        assert isinstance(spec, RunSpec)
+        assert (spec.fitting.epochs, spec.fitting.patience, spec.fitting.lr) == (epochs, patience, 1e-4)
+        assert spec.fitting.recipe == "tgb-parity"
+    widths = {data: jobs[data, "KEAT-DyGFormer"].config.width for data in recipe.datasets}  # type: ignore[union-attr]
+    assert widths == {
+        "wikipedia": 1.0, "tgbl-wiki": 1.0, "tgbl-review": 10.0, "tgbl-coin": 100.0, "tgbl-comment": 100.0
+    }  # fmt: skip
+
+
 def test_arms_may_be_trained_as_their_models_usually_are() -> None:
     arms = (Arm("TGN", "tgn"), Arm("TGAT", "tgat", fit={"lr": 0.5}), Arm("EdgeBank", "edgebank"))
     plan = Recipe("x", "X", "about", "mrr", ("d",), arms, seeds=2, usual=True, fit={"epochs": 2})
@@ -205,7 +222,7 @@ def test_every_recipe_names_what_exists(name: str) -> None:
         if found.task == GRAPH_LABEL:
             assert arm.model in ("degree", "logistic", *GEARSAGE_CONFIGS)
         else:
-            assert arm.model in {**NODE_MODELS, **LINK_MODELS}
+            assert arm.model in {**NODE_MODELS, **LINK_MODELS, **ATTRIBUTE_MODELS}
         replace(fit_of(TaskSpec(kind=found.task)), **{**found.fit, **arm.fit})
         if not arm.is_heuristic:
             configuration(arm.model, **arm.config)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from keat.errors import InputError, KeatError
 from keat.models.architectures import ARCHITECTURES
 from keat.models.registry import TRAINED
 from keat.runs import presets
-from keat.runs.presets import PRESETS, usual_fit
+from keat.runs.presets import PRESETS, Preset, usual_fit
+from keat.runs.spec import RunSpec
 from keat.training.fit import FitConfig
 
 UTG = [name for name in ARCHITECTURES if "utg-" in name]
@@ -64,3 +67,17 @@ def test_every_model_says_how_it_is_trained(name: str) -> None:
     if twin in TRAINED:
         assert usual_fit(name) == usual_fit(twin)
     assert PRESETS[0] == "usual"
+
+
+def test_the_paper_has_the_released_widths_of_keat_dygformer() -> None:
+    def width(model: str, preset: Preset, data: str, **settings: float) -> float:
+        config: Any = RunSpec.of(model, preset=preset, data=data, settings=settings).config
+        return float(config.width)
+
+    for data, released in (("tgbl-review", 10.0), ("tgbl-coin", 100.0), ("tgbl-comment", 100.0)):
+        assert width("keat-dygformer", "paper", data) == released
+        assert width("keat-dygformer", "paper", data, width=2.0) == 2.0
+        assert width("keat-dygformer", "tgb", data) == 1.0
+        assert width("dygformer", "paper", data) == 1.0
+        assert width("keat-tgn", "paper", data) == 1.0
+    assert width("keat-dygformer", "paper", "tgbl-wiki") == 1.0

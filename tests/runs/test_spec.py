@@ -7,8 +7,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from conftest import MakeStream
+from keat.datasets.loading import Dataset
 from keat.errors import InputError, UnknownNameError
 from keat.events import Reading
 from keat.events.feature_encoding import ColumnEncoding, FeatureEncoding
@@ -18,7 +21,8 @@ from keat.models.registry import TRAINED
 from keat.runs.facts import HeadFacts, RunFacts
 from keat.runs.presets import PRESETS, PUBLISHED, usual_fit
 from keat.runs.run_file import RunFile, read_run_file
-from keat.runs.spec import RunSpec, SourceSpec, configuration
+from keat.runs.spec import Choice, RunSpec, SourceSpec, configuration
+from keat.runs.trainer import prepare
 from keat.tasks.kinds import TASKS
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import Kind, TaskSpec
@@ -191,3 +195,15 @@ def test_a_spec_is_plain_values() -> None:
     assert hash(RunSpec.of("tgn")) == hash(RunSpec.of("tgn"))
     assert RunSpec.of("tgn") != RunSpec.of("tgn", fitting={"seed": 2})
     assert asdict(RunSpec.of("tgn"))["fitting"] == asdict(usual_fit("tgn"))
+
+
+def test_the_latest_events_are_split_and_the_spec_says_how_many(random_stream: MakeStream) -> None:
+    stream = random_stream(1, events=400, times=300)
+    spec, data = prepare("keat-rank", Dataset(stream), Choice(latest=100))
+    assert isinstance(data, Dataset)
+    assert spec.source.latest == 100
+    assert np.array_equal(data.stream.t, stream.t[-100:])
+    assert data.stream.num_nodes == stream.num_nodes
+    assert sum(data.splits.sizes.values()) == 100
+    with pytest.raises(InputError, match="at least one"):
+        prepare("keat-rank", Dataset(stream), Choice(latest=0))

@@ -37,6 +37,13 @@ BAD: dict[str, Bad] = {
     "events by GET": Bad(EVENTS, None, 405, "asked in another way", "GET"),
     "metrics by POST": Bad("/metrics", EVENT, 405, "asked in another way"),
     "events by PUT": Bad(EVENTS, EVENT, 405, "asked in another way", "PUT"),
+    "alerts by POST": Bad("/v1/alerts", EVENT, 405, "asked in another way"),
+    "alerts after what is no number": Bad("/v1/alerts?after=now", None, 422, "no number of an event", "GET"),
+    "alerts after less than nothing": Bad("/v1/alerts?after=-1", None, 422, "no number of an event", "GET"),
+    "alerts by something else": Bad("/v1/alerts?since=1", None, 422, "no 'since' to ask for", "GET"),
+    "a last alert that is none": Bad(
+        "/v1/alerts", None, 422, "no number of an event", "GET", {"Last-Event-ID": "x"}
+    ),
     "no content type": Bad(EVENTS, EVENT, 415, "Content-Type", headers={}),
     "a form": Bad(EVENTS, "a=b", 415, "Content-Type", headers={"Content-Type": "text/plain"}),
     "xml": Bad(EVENTS, "<a/>", 415, "Content-Type", headers={"Content-Type": "application/xml"}),

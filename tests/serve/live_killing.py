@@ -31,6 +31,7 @@ from live_runs import checked, later_events, live_run
 from keat.serve import sealing, steps
 from keat.serve.engine import Engine
 from keat.serve.events import Checked
+from keat.serve.log_records import Settings
 
 EVENTS, REQUEST = 90, 6
 MODELS = ("keat-rank", "keat-tgn")
@@ -50,6 +51,7 @@ def work(run: Path, requests: list[list[Checked]], begun: int, acknowledge: Ackn
     for number in range(begun, len(requests)):
         acknowledge(number, [msgspec.to_builtins(answer) for answer in engine.take(requests[number])])
         if number % 4 == 3:
+            engine.set(Settings(alerts=number))
             engine.snapshot()
         if number % 5 == 4:
             engine.log.tidy()

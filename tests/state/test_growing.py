@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,3 +92,26 @@ def test_a_copy_is_an_array_of_its_own() -> None:
 def test_without_addresses_to_spare_growing_copies() -> None:
     array = grown([200_000, 250_000])
     assert len(array) == 300_000  # half as many again
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_addresses_ahead_do_not_count_where_data_are_limited() -> None:
+    """Under ``ulimit -d`` an array grows where it is up to the limit, and says so when it is reached."""
+    code = """
+import resource
+import subprocess
+import sys
+from keat.state import lengthened, zeros
+held = int(open("/proc/self/status").read().split("VmData:")[1].split()[0]) << 10
+resource.setrlimit(resource.RLIMIT_DATA, (held + (64 << 20),) * 2)
+array = zeros((1 << 20,), "i8")
+longer = lengthened(array, 6 << 20)  # a copy beside it would not fit
+assert longer.ctypes.data == array.ctypes.data
+longer[:] = 1
+try:
+    lengthened(longer, 12 << 20)[:] = 1
+except MemoryError:
+    print("no more")
+"""
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "no more\n"

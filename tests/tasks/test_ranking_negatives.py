@@ -11,6 +11,7 @@ from conftest import MakeStream
 from keat.errors import InputError
 from keat.events import EventStream
 from keat.events.splitting import split
+from keat.tasks import ranking_negatives
 from keat.tasks.ranking_negatives import sample_negatives
 
 CATALOGUE = np.arange(8, 20, dtype=np.int32)
@@ -113,3 +114,22 @@ def test_no_negatives_is_refused(random_stream: MakeStream) -> None:
     parts = split(random_stream(6))
     with pytest.raises(InputError, match="At least one negative"):
         sample_negatives(parts.train, parts.test, CATALOGUE, 0)
+
+
+def test_some_positives_have_the_negatives_they_have_among_all(
+    random_stream: MakeStream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranking_negatives, "CELLS_AT_ONCE", 120)  # ten rows at once, so there are many blocks
+    parts = split(random_stream(4, events=400, sources=2, destinations=12, times=30))
+    catalogue = np.arange(2, 14, dtype=np.int32)
+    whole = sample_negatives(parts.train, parts.test, catalogue, 4)
+    for only in (np.array([0, 7, 30, 31, len(parts.test) - 1]), np.arange(len(parts.test)), np.array([5])):
+        some = sample_negatives(parts.train, parts.test, catalogue, 4, only=only)
+        assert np.array_equal(some.negatives, whole.negatives[only])
+        assert np.array_equal(some.lengths, whole.lengths[only])
+        asked = only[::2]
+        assert np.array_equal(some.queries(asked).candidates, whole.queries(asked).candidates)
+        scores = torch.randn(len(asked), 5, generator=torch.Generator().manual_seed(1))
+        assert torch.equal(some.ranks(asked, scores), whole.ranks(asked, scores))
+    with pytest.raises(ValueError, match="other positives"):
+        some.queries(np.array([6]))

@@ -20,6 +20,7 @@ from keat.tasks import task_factory
 from keat.tasks.candidates import OwnCandidates, SharedCandidates
 from keat.tasks.link import LinkClassification, LinkRanking
 from keat.tasks.task_factory import make_task
+from keat.tasks.task_spec import TaskSpec
 
 
 @pytest.fixture
@@ -64,6 +65,16 @@ def test_many_destinations_are_sampled(own: Dataset, monkeypatch: pytest.MonkeyP
     task = ranking(make_task(own))
     assert isinstance(task.candidates, OwnCandidates)
     assert task.candidates.negatives.shape == (len(own.test), 5)
+
+
+def test_a_sample_keeps_negatives_of_its_own_positives_alone(own: Dataset) -> None:
+    whole, some = (
+        TaskSpec(kind="link-ranking", number=4, sample=sample, sample_seed=3).make(own, "test")
+        for sample in (None, 9)
+    )
+    assert np.array_equal(ranking(some).asked, ranking(whole).sample(9, 3).asked)
+    assert np.array_equal(kept(some).negatives, kept(whole).negatives[ranking(some).asked])
+    assert len(kept(TaskSpec(number=4, sample=10**6).make(own, "test")).negatives) == len(own.test)
 
 
 def test_a_number_asks_for_sampling(own: Dataset) -> None:

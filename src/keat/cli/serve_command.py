@@ -40,6 +40,12 @@ def serve_command(
         str | None,
         typer.Option(envvar="KEAT_TOKEN", help="What clients have to send; better in the environment."),
     ] = None,
+    alerts: Annotated[
+        int,
+        typer.Option(
+            callback=at_least(0, 1_000), help="How many of the most suspicious events of an hour are alerts."
+        ),
+    ] = 50,
     new_ids: Annotated[
         int, typer.Option(callback=at_least(1), help="New nodes that may join in a second.")
     ] = 10_000,
@@ -77,13 +83,14 @@ def serve_command(
             print_line(f"{events:,} events in {seal}")
         return
     if _is_piped():
-        _serve_pipe(folder, durability, rank, reasons, snapshot_every)
+        _serve_pipe(folder, durability, rank, reasons, snapshot_every, alerts)
         return
     if rank or reasons:
         raise InputError("Over HTTP each request asks for rank and reasons by itself; leave them out.")
 
     from keat.serve.gateway import Service
     from keat.serve.limits import Limits
+    from keat.serve.log_records import Settings
     from keat.serve.server import one_thread, serve
 
     def ready(address: str, engine: Engine) -> None:
@@ -98,7 +105,7 @@ def serve_command(
 
     one_thread()
     service = Service(host, port, token or None, Limits(new_ids=new_ids), most_queued, snapshot_every)
-    serve(folder, service, durability, ready)  # type: ignore[arg-type]
+    serve(folder, service, durability, Settings(alerts), ready)  # type: ignore[arg-type]
 
 
 def _is_piped() -> bool:
@@ -110,14 +117,17 @@ def _is_piped() -> bool:
     return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
 
 
-def _serve_pipe(folder: Path, durability: str, rank: bool, reasons: bool, snapshot_every: int) -> None:
+def _serve_pipe(
+    folder: Path, durability: str, rank: bool, reasons: bool, snapshot_every: int, alerts: int
+) -> None:
     from keat.serve.engine import Engine, Wanted
+    from keat.serve.log_records import Settings
     from keat.serve.pipe import pipe
     from keat.serve.server import one_thread
 
     one_thread()
     print_line(f"{folder} reads events from standard input.", err)
-    engine = Engine(folder, durability)  # type: ignore[arg-type]
+    engine = Engine(folder, durability, settings=Settings(alerts))  # type: ignore[arg-type]
     try:
         wrong = pipe(engine, sys.stdin.buffer, sys.stdout.buffer, Wanted(rank, reasons), snapshot_every)
         if engine.log.tail.event:

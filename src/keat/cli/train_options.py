@@ -82,6 +82,15 @@ class Wanted:
         ),
     ] = True
     eval_sample: EvalSample = None
+    latest: Annotated[
+        int | None,
+        typer.Option(
+            callback=at_least(1),
+            help="Take only the last so many events, and split these.",
+            show_default="all",
+            rich_help_panel=_FIT,
+        ),
+    ] = None
 
     def choice(self, asked: TaskSpec, **others: Any) -> Choice:
         """All that was chosen. ``others`` are what the command takes besides."""
@@ -92,6 +101,7 @@ class Wanted:
             preset=self.preset,  # type: ignore[arg-type]
             encoder=None if self.encoder is None else str(self.encoder),
             counts=self.counts,
+            latest=self.latest,
             **others,
         )
 

@@ -16,7 +16,7 @@ from keat.experiments.line import Settings
 from keat.experiments.recipe_checking import BEST_HEURISTIC, require_sound
 from keat.experiments.sources import source_of
 from keat.models.registry import TRAINED
-from keat.runs.presets import usual_fit
+from keat.runs.presets import Preset, usual_fit, usual_settings
 from keat.tasks.task_spec import Kind, TaskSpec
 
 __all__ = ["BEST_HEURISTIC", "Arm", "Recipe", "load_recipe", "recipe_names"]
@@ -60,6 +60,7 @@ class Recipe:
     sample: Mapping[str, int] = field(default_factory=dict)  # by dataset
     fit: Settings = field(default_factory=dict)
     usual: bool = False  # whether an arm is trained as its model usually is, but for what ``fit`` says
+    preset: Preset | None = None  # the same by a published setting: "paper" or "tgb"
     reading: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of files, by dataset
     published_by: str = ""
     paper: str = ""  # labels of the table in the paper, if it is one of its
@@ -78,10 +79,14 @@ class Recipe:
     def _job(self, arm: Arm, data: str, place: str, seed: int) -> Job:
         reading = self.reading.get(data, {}) if place != data else {}  # what has a name is read in its way
         task = TaskSpec(kind=self.task, sample={**self.sample, **arm.sample}.get(data))
-        own = asdict(usual_fit(arm.model, self.task)) if self.usual and not arm.is_heuristic else {}
+        preset: Preset | None = "usual" if self.usual else self.preset
+        own, settings = dict[str, Any](), dict[str, Any]()
+        if preset is not None and not arm.is_heuristic:
+            own = asdict(usual_fit(arm.model, self.task, preset, data))
+            settings = usual_settings(arm.model, preset, data)
         own.pop("seed", None)
-        fit = {**own, **self.fit, **arm.fit}
-        spec = spec_of(arm.model, arm.config, fit, seed, task, source_of(place, reading))
+        fit, config = {**own, **self.fit, **arm.fit}, {**settings, **arm.config}
+        spec = spec_of(arm.model, config, fit, seed, task, source_of(place, reading))
         return Job(data, spec, self.refresh, arm.label)
 
 

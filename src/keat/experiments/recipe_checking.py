@@ -66,6 +66,8 @@ def require_sound(recipe: Recipe) -> None:
 
 
 def _require_names(recipe: Recipe) -> None:
+    if recipe.usual and recipe.preset:
+        raise InputError("It is trained as usual or by a preset, not by both; leave one out.")
     if recipe.task not in METRICS:
         raise unknown_name("task", str(recipe.task), METRICS)
     known = METRICS[recipe.task]
@@ -104,8 +106,9 @@ def _require_arm(arm: Arm, recipe: Recipe) -> None:
         if arm.config:
             raise InputError(f"{arm.model} is a heuristic without settings, but '{arm.label}' has a config.")
         return
-    if recipe.usual:
-        replace(usual_fit(arm.model, recipe.task), **{**recipe.fit, **arm.fit})  # which go together
+    if recipe.usual or recipe.preset:
+        own = usual_fit(arm.model, recipe.task, recipe.preset or "usual")
+        replace(own, **{**recipe.fit, **arm.fit})  # which go together
     _require_settings(f"the config of '{arm.label}'", arm.config, type(TRAINED[arm.model].config))
     _require_built(arm)
 

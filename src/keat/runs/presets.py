@@ -80,6 +80,8 @@ PUBLISHED: dict[type, FitConfig] = {
 }
 WITHOUT_STOPPING = FitConfig(epochs=50, patience=50, lr=1e-4)
 WIKI = ("tgbl-wiki", "wikipedia")
+# Multiples of TGN's σ that the released KEAT-DyGFormer has for its kernel; 1 where it is not named.
+RELEASED_WIDTHS = {"tgbl-review": 10.0, "tgbl-coin": 100.0, "tgbl-comment": 100.0}
 
 
 def usual_fit(
@@ -96,6 +98,15 @@ def usual_fit(
     if kind.startswith(("node-", "edge-")):
         return NODES
     return BY_CONFIG.get(type(config), FitConfig())
+
+
+def usual_settings(model: str, preset: Preset = "usual", data: str = "") -> dict[str, float]:
+    """Settings of a model that belong to a preset, over its defaults."""
+    config = TRAINED[model].config
+    fades = isinstance(config, DyGFormerConfig) and config.kernel != "identity"
+    if preset != "paper" or not fades or data not in RELEASED_WIDTHS:
+        return {}
+    return {"width": RELEASED_WIDTHS[data]}
 
 
 def _published(model: str, kind: str, preset: Preset, data: str) -> FitConfig:

@@ -19,7 +19,7 @@ from keat.events import Reading
 from keat.events.splitting import HELD_OUT
 from keat.models.gearsage import GEARSageConfig
 from keat.models.registry import TRAINED, ModelConfig
-from keat.runs.presets import Preset, usual_fit
+from keat.runs.presets import Preset, usual_fit, usual_settings
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import Kind, TaskSpec
 from keat.training.fit import FitConfig
@@ -58,7 +58,7 @@ class SourceSpec:
         reading = self.labels.reading(self.reading)
         data = load(self._known_name(), reading=reading, held_out=self.held_out, progress=progress)
         if self.latest is not None:
-            data = replace(data, stream=data.stream[-self.latest :])
+            data = latest_of(data, self.latest)
         return self.labels.label(data, task.labelled)
 
     def open_graph(self) -> DGraphFin:
@@ -69,6 +69,13 @@ class SourceSpec:
         if self.name is None:
             raise InputError("The data were given in memory and are not kept with the run; give them again.")
         return self.name
+
+
+def latest_of(data: Dataset, events: int) -> Dataset:
+    """The last so many events of a dataset, which are then split."""
+    if events < 1:
+        raise InputError(f"The latest events must be at least one, not {events}.")
+    return replace(data, stream=data.stream[-events:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,7 @@ class RunSpec:
             raise InputError("An encoder is for node tasks: node-label or node-property, and edge-attribute.")
         return cls(
             model=model,
-            config=configuration(model, **(settings or {})),
+            config=configuration(model, **{**usual_settings(model, preset, data), **(settings or {})}),
             fitting=replace(usual_fit(model, task.kind, preset, data), **(fitting or {})),
             task=task,
             source=source or SourceSpec(),
@@ -142,6 +149,7 @@ class Choice:
     labels: LabelSource = field(default_factory=LabelSource)
     task: TaskSpec = field(default_factory=TaskSpec)
     held_out: tuple[float, float] = HELD_OUT
+    latest: int | None = None  # events that are taken, the last ones; None: all
     settings: Mapping[str, Any] = field(default_factory=dict)  # of the model
     fitting: Mapping[str, Any] = field(default_factory=dict)
     preset: Preset = "usual"

@@ -21,7 +21,7 @@ from keat.runs.presets import Preset
 from keat.runs.run import Run, has_seen_all, open_trained
 from keat.runs.run_model import Data, train_run
 from keat.runs.seen_files import read_version
-from keat.runs.spec import Choice, Progress, RunSpec, SourceSpec
+from keat.runs.spec import Choice, Progress, RunSpec, SourceSpec, latest_of
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_factory import usual_task
 from keat.tasks.task_spec import Kind, TaskSpec
@@ -36,6 +36,7 @@ def train(
     out: str | Path | None = None,
     task: Kind | None = None,
     held_out: tuple[float, float] = HELD_OUT,
+    latest: int | None = None,
     preset: Preset = "usual",
     encoder: str | Path | None = None,
     counts: bool = True,
@@ -53,13 +54,14 @@ def train(
     examples.
 
     ``task`` is what it is trained for, by default what the data are made for; ``held_out`` are the shares of
-    events that validation and test have. For node tasks, ``encoder`` may be the folder of a run whose model
-    is used as it is, so that only a head is trained; ``counts`` shows plain counts and recencies to the head
-    for labels of events. The run is kept in ``out``, by default ``runs/MODEL-DATASET-SEED``; it has then seen
-    all of the source.
+    events that validation and test have, of the ``latest`` so many events where that is said. For node tasks,
+    ``encoder`` may be the folder of a run whose model is used as it is, so that only a head is trained;
+    ``counts`` shows plain counts and recencies to the head for labels of events. The run is kept in ``out``,
+    by default ``runs/MODEL-DATASET-SEED``; it has then seen all of the source.
     """
     named = None if encoder is None else str(encoder)
-    choice = Choice.of(model, task, options, held_out=held_out, preset=preset, encoder=named, counts=counts)
+    others = {"held_out": held_out, "latest": latest, "preset": preset, "encoder": named, "counts": counts}
+    choice = Choice.of(model, task, options, **others)
     spec, data = prepare(model, source, choice)
     if watchers is not None:
         return train_spec(spec, data, out, resume=resume, device=device, watchers=watchers)
@@ -85,9 +87,12 @@ def prepare(
         name = None if isinstance(source, DGraphFin) else str(source)
         return spec(task=TaskSpec(kind="graph-label"), source=SourceSpec(name)), graph
     data = _opened(source, labels.reading(reading), choice.held_out, progress)
+    if choice.latest is not None:
+        data = latest_of(data, choice.latest)
     data = labels.label(data, task.labelled)
     kind = task.kind or labels.task or ("node-label" if reading.label is not None else usual_task(data))
-    made = spec(task=replace(task, kind=kind), source=SourceSpec.of(data, labels), data=data.name)
+    source_of = replace(SourceSpec.of(data, labels), latest=choice.latest)
+    made = spec(task=replace(task, kind=kind), source=source_of, data=data.name)
     if reading.node_features is not None:
         made = replace(made, config=with_node_features(model, made.config, data.stream))
     return made, data

@@ -14,7 +14,7 @@ from __future__ import annotations
 import http.client
 import json
 import time as clock
-from collections.abc import Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import urlsplit
@@ -105,6 +105,27 @@ class Client:
         answer: Object = self._ask("GET", f"/v1/explain/{seq}")
         return answer
 
+    def state(self) -> Object:
+        """How the service is: counts, alerts, what labels say of them, drift."""
+        answer: Object = self._ask("GET", "/v1/state")
+        return answer
+
+    def alerts(self, after: int | None = None) -> Generator[Object, None, None]:
+        """Alerts as they come, on a connection of their own, until it ends; those after an event first.
+        (Go on after the last ``seq``.) A notice has ``lost`` in it."""
+        connection = self._connect()
+        path = "/v1/alerts" if after is None else f"/v1/alerts?after={after}"
+        connection.request("GET", path, headers=self._headers)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise ServiceError(response.status, json.loads(response.read())["error"])
+        try:
+            for line in response:
+                if line.startswith(b"data: "):
+                    yield json.loads(line[6:])
+        finally:
+            connection.close()
+
     def ready(self) -> Object:
         answer: Object = self._ask("GET", "/readyz")
         return answer
@@ -132,11 +153,14 @@ class Client:
             raise ServiceError(status, json.loads(said)["error"])
         return said
 
+    def _connect(self) -> http.client.HTTPConnection:
+        secure = self._address.scheme == "https"
+        connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
+        return connect(self._address.netloc, timeout=self._seconds)
+
     def _once(self, method: str, path: str, body: bytes | None, kind: str) -> tuple[int, float, bytes]:
         if self._connection is None:
-            secure = self._address.scheme == "https"
-            connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
-            self._connection = connect(self._address.netloc, timeout=self._seconds)
+            self._connection = self._connect()
         self._connection.request(method, path, body, self._headers | {"Content-Type": kind})
         response = self._connection.getresponse()
         return response.status, float(response.headers.get("Retry-After", "1")), response.read()

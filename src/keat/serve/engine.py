@@ -8,7 +8,7 @@ touches nothing but the log, so it may run in another thread. If it fails, nothi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -18,11 +18,14 @@ import numpy as np
 
 from keat.disk import lock_folder, make_folder
 from keat.errors import InputError
+from keat.events.units import SECONDS_PER
 from keat.serve.ahead import Ahead
 from keat.serve.events import Checked, Checker
+from keat.serve.late_truth import KEPT, Truth
 from keat.serve.live_answers import Answer, answers_of
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability, Log
+from keat.serve.log_records import Settings
 from keat.serve.log_replay import replayed
 from keat.serve.log_rows import Beside, Row, columns_of
 from keat.serve.recent_ids import RecentIds
@@ -80,8 +83,15 @@ class Engine:
     an event if ``until`` is given."""
 
     def __init__(
-        self, folder: Path, durability: Durability = "disk", *, write: bool = True, until: int | None = None
+        self,
+        folder: Path,
+        durability: Durability = "disk",
+        *,
+        settings: Settings | None = None,
+        write: bool = True,
+        until: int | None = None,
     ) -> None:
+        """``settings`` hold from now on, and are a record of the log; without them those of the log do."""
         self.served = served = ServedRun.open(folder)
         self.folder, self.counts = served.live_folder, Counts()
         if write:
@@ -92,15 +102,26 @@ class Engine:
         self.log = Log(self.folder, served.about(), durability, write)
         self.models = [served.fingerprint]
         self.recent = RecentIds()
+        self.announce: Callable[[int, Row], None] | None = None  # is told of rows with alerts
         self._restore(until, self.recent if write else None)
+        if settings is not None:
+            self.set(settings)
 
     def _restore(self, until: int | None = None, recent: RecentIds | None = None) -> None:
         """The state as the log has it."""
-        self.ids, self.state = replayed(self.served, self.log, until, recent)
+        self.ids, self.state, self.watch = replayed(self.served, self.log, until, recent)
         self.ahead = Ahead(self.state)
         run = self.served.run
         self.checker = Checker(self.ids, self.served.features, run.unit, self.state.last_time)
         self.judge = Judge(self.served, self.ids, self.state, self.ahead)
+        self.truth = Truth(SECONDS_PER[self.state.unit])
+        self.untold = list(self.log.labels().items())[-KEPT:]  # labels that are still to be looked at
+
+    def set(self, settings: Settings) -> None:
+        """Work by these settings from now on; between two batches."""
+        if settings != self.watch.settings:
+            self.log.record(settings)
+            self.watch.told(settings)
 
     def close(self) -> None:
         self.log.close()
@@ -183,6 +204,7 @@ class Engine:
             {int(place): int(sent[place]) for place in late},
             columns if any(value is not None for column in columns for value in column) else [],
             beside,
+            self.watch.decide(t, logits),
         )
 
     def commit(self, prepared: Prepared) -> None:
@@ -199,11 +221,14 @@ class Engine:
             for place, name in row.ids.items():
                 self.recent.add(name, prepared.first + place)
             self.ahead.happened(prepared.happened)
+            self.watch.follow(prepared.first, row)
             own = answers_of(row, prepared.first, self.models, self.served.calibration)
             counts.events += len(row)
             counts.batches += 1
             counts.late += len(row.late)
             counts.newcomers += len(row.newcomers)
+            if row.alerts and self.announce is not None:
+                self.announce(prepared.first, row)
         reached("batch observed")
         answers = []
         for number, known in prepared.slots:
@@ -257,7 +282,7 @@ class Engine:
         """Keep the state as it is, between two batches."""
         newcomers = self.ids.newcomers(self.ids.known)
         return write_snapshot(
-            self.folder, self.log.tail, self.state.last_time, newcomers, self.state.tensors()
+            self.folder, self.log.tail, self.state.last_time, newcomers, self.state.tensors(), self.watch
         )
 
     def digest(self) -> str:

@@ -21,12 +21,14 @@ from keat.serve.batching import MOST_QUEUED, Batcher
 from keat.serve.door import Door
 from keat.serve.engine import Engine, Wanted
 from keat.serve.events import LabelTold, Pair, RankQuestion
+from keat.serve.label_taking import tell
 from keat.serve.limits import Limits, NewIds
 from keat.serve.openapi import description
 from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objects
 from keat.serve.refusals import RefusedError, refusal_of
 from keat.serve.service_metrics import Metrics
 from keat.serve.state_snapshots import last_event_of_newest
+from keat.serve.watch_routes import WatchRoutes
 
 SNAPSHOT_EVERY = 250_000  # events
 EXPLAIN_SECONDS = 120
@@ -54,6 +56,7 @@ class Gateway:
     def __init__(self, engine: Engine, service: Service) -> None:
         self.engine, self.service, self.metrics = engine, service, Metrics()
         self.new_ids = NewIds(service.limits.new_ids)
+        self.watching = WatchRoutes(self)
         self._explaining = asyncio.Lock()
         self._snapshot: asyncio.subprocess.Process | None = None
         self._tried = 0.0  # when it was begun
@@ -71,7 +74,7 @@ class Gateway:
             "/healthz": self.health,
             "/readyz": self.ready,
             "/openapi.json": self.openapi,
-        }
+        } | self.watching.gets()
         routes = [
             Route(path, self._answered(path, handler), methods=[method])
             for method, handlers in (("POST", posts), ("GET", gets))
@@ -174,7 +177,8 @@ class Gateway:
                 raise InputError(f"Label {number}: there is no event {seq}; the log has 1 to {last:,}.")
             rows.append((seq, float(label.label), now))
         async with self.batcher.between:
-            self.engine.log.tell(rows)
+            tell(self.engine, rows)
+        await self.watching.look_at_labels()
         return Response(_encode({"told": len(rows)}), media_type=JSON)
 
     async def explain(self, request: Request) -> Response:
@@ -213,6 +217,7 @@ class Gateway:
                 "Last event in a snapshot.",
                 last_event_of_newest(engine.folder),
             ),
+            **self.watching.metrics(),
             "keat_ready": ("gauge", "Whether events are taken.", int(self.batcher.trouble is None)),
         }
         return Response(self.metrics.text(values), media_type=TEXT)
@@ -237,11 +242,13 @@ class Gateway:
         self.batcher = Batcher(self.engine, self.service.most_queued)
         self.batcher.start()
         housekeeping = asyncio.create_task(self._keep_house())
+        looking = asyncio.create_task(self.watching.look_at_labels())
         try:
             yield
         finally:
             housekeeping.cancel()
-            await asyncio.gather(housekeeping, return_exceptions=True)
+            looking.cancel()
+            await asyncio.gather(housekeeping, looking, return_exceptions=True)
             if self._snapshot is not None and self._snapshot.returncode is None:
                 self._snapshot.kill()
             await self.batcher.stop()

@@ -2,8 +2,8 @@
 
     live/
       log.sqlite   the rows, and what the log is about
-      head         how many events were committed, 8 bytes in shared memory: should the tail of the log go
-                   missing, for SQLite leaves out what it cannot read, this tells
+      head         how many events and records were committed, 16 bytes in shared memory: should the tail of
+                   the log go missing, for SQLite leaves out what it cannot read, this tells
 
 With ``durability="disk"`` a commit returns when the disk has it; with ``"process"`` when the system has it,
 which outlives this process but not the power.
@@ -23,18 +23,21 @@ import msgspec
 
 from keat.disk import is_file, make_folder, sync
 from keat.errors import CacheError, InputError
+from keat.serve.log_records import Record, Recorded, chained_record, packed_record, unpacked_record
 from keat.serve.log_rows import Row, chained, first_sum, packed, unpacked
 from keat.serve.steps import reached
 
 Durability = Literal["disk", "process"]
 FORMAT = 1
-FILE, HEAD = "log.sqlite", "head"
+FILE, HEAD, HEAD_FORM = "log.sqlite", "head", struct.Struct("<qq")
 SYNCHRONOUS = {"disk": "FULL", "process": "NORMAL"}
 ROOM = 1 << 16  # bytes that must be free before events are taken again
 WAL_BYTES = 32 << 20  # of rows that wait in the WAL before they are moved to the file itself
 SCHEMA = """
 CREATE TABLE about (entry TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE batches (first INTEGER PRIMARY KEY, body BLOB NOT NULL, sum BLOB NOT NULL) STRICT;
+CREATE TABLE records (
+    number INTEGER PRIMARY KEY, after INTEGER NOT NULL, body BLOB NOT NULL, sum BLOB NOT NULL) STRICT;
 CREATE TABLE labels (event INTEGER PRIMARY KEY, label REAL NOT NULL, told INTEGER NOT NULL) STRICT;
 """
 
@@ -48,10 +51,11 @@ class LogWriteError(CacheError):
 
 
 class Tail(NamedTuple):
-    """Where a log is: its last event, and the checksum of the row it is in."""
+    """A place in a log: the last event before it, the last checksum, and how many records are before it."""
 
     event: int
     sum: bytes
+    records: int = 0
 
 
 class Log:
@@ -72,7 +76,7 @@ class Log:
             if write:
                 self._prepare()
             self._require_same()
-            self.tail = self._last_row()
+            self.tail = self._last_place()
         if write:
             self._open_head()
             sync(folder)  # the names of new files
@@ -102,30 +106,31 @@ class Log:
                     f"(another {name}); move the folder away to begin a new log."
                 )
 
-    def _last_row(self) -> Tail:
+    def _last_place(self) -> Tail:
+        tail = Tail(0, self._first_sum)
         for first, body, checksum in self._select("ORDER BY first DESC LIMIT 1"):
-            return Tail(first + len(self._row(body)) - 1, checksum)
-        return Tail(0, self._first_sum)
+            tail = Tail(first + len(self._row(body)) - 1, checksum)
+        return self._after_records(tail)
 
     def _open_head(self) -> None:
         path = self.folder / HEAD
-        if not is_file(path) or path.stat().st_size != 8:
-            path.write_bytes(struct.pack("<q", 0))
+        if not is_file(path) or path.stat().st_size != HEAD_FORM.size:
+            path.write_bytes(HEAD_FORM.pack(0, 0))
         with path.open("r+b") as file:
-            self._head = mmap.mmap(file.fileno(), 8)
-        (promised,) = struct.unpack("<q", self._head[:])
-        if promised > self.tail.event:
+            self._head = mmap.mmap(file.fileno(), HEAD_FORM.size)
+        promised, records = HEAD_FORM.unpack(self._head[:])
+        if promised > self.tail.event or records > self.tail.records:
             self._head = None
             raise LogDamagedError(
-                f"{self.path} ends with event {self.tail.event:,}, but event {promised:,} was acknowledged: "
-                f"its end is damaged or lost; restore the folder from a copy, or delete {path} to go on "
-                "without those events."
+                f"{self.path} ends with event {self.tail.event:,} and record {self.tail.records}, but event "
+                f"{promised:,} and record {records} were acknowledged: its end is damaged or lost; "
+                f"restore the folder from a copy, or delete {path} to go on without them."
             )
         self._write_head()
 
     def _write_head(self) -> None:
         assert self._head is not None
-        self._head[:] = struct.pack("<q", self.tail.event)
+        self._head[:] = HEAD_FORM.pack(self.tail.event, self.tail.records)
 
     # -- writing ---------------------------------------------------------------------------------------
 
@@ -137,9 +142,22 @@ class Log:
             self._base.execute("INSERT INTO batches VALUES (?, ?, ?)", (self.tail.event + 1, body, checksum))
             reached("row in transaction")
         reached("row committed")
-        self.tail = Tail(self.tail.event + len(row), checksum)
+        self.tail = Tail(self.tail.event + len(row), checksum, self.tail.records)
         self._write_head()
         reached("head written")
+
+    def record(self, record: Record) -> None:
+        """Commit a record, between two rows."""
+        body, tail = packed_record(record), self.tail
+        checksum, number = chained_record(tail.sum, body), tail.records + 1
+        with self._writing():
+            self._base.execute(
+                "INSERT INTO records VALUES (?, ?, ?, ?)", (number, tail.event, body, checksum)
+            )
+            reached("record in transaction")
+        self.tail = Tail(tail.event, checksum, number)
+        self._write_head()
+        reached("record committed")
 
     def tell(self, labels: list[tuple[int, float, int]]) -> None:
         """Commit labels of events: number, label, when it was told. A later label replaces an earlier."""
@@ -177,14 +195,37 @@ class Log:
     def rows(self, after: Tail | None = None) -> Iterator[tuple[int, Row]]:
         """Rows after a place in the log, each with the number of its first event; every one is checked to be
         the one that was written there."""
-        event, checksum = after or Tail(0, self._first_sum)
+        for entry in self.entries(after):
+            if not isinstance(entry, Recorded):
+                yield entry
+
+    def entries(self, after: Tail | None = None) -> Iterator[tuple[int, Row] | Recorded]:
+        """Rows as `rows` gives them, and the records between them."""
+        event, checksum, number = after or Tail(0, self._first_sum)
         with self._reading():
-            for first, body, written in self._select("WHERE first > ? ORDER BY first", event):
+            batches = self._select("WHERE first > ? ORDER BY first", event)
+            batch = next(batches, None)  # from now on both tables are read as of one moment
+            records = self._select_records("WHERE number > ? ORDER BY number", number)
+            record = next(records, None)
+            while batch is not None or record is not None:
+                if record is not None and (batch is None or record[1] < batch[0]):
+                    found, checksum = self._checked_record(record, event, number, checksum)
+                    number, record = found.number, next(records, None)
+                    yield found
+                    continue
+                assert batch is not None
+                first, body, written = batch
                 if first != event + 1 or chained(checksum, body) != written:
                     raise self._damaged(f"the row of event {first:,} is not the one that was written")
                 row = self._row(body)
                 yield first, row
-                event, checksum = first + len(row) - 1, written
+                event, checksum, batch = first + len(row) - 1, written, next(batches, None)
+
+    def records(self) -> list[Recorded]:
+        """All of them; that they are where they were written is checked by whoever reads past them."""
+        with self._reading():
+            found = self._select_records("ORDER BY number")
+            return [Recorded(number, after, self._record(body)) for number, after, body, _ in found]
 
     def row_of(self, event: int) -> tuple[int, Row]:
         """The row that an event is in, and the number of its first event."""
@@ -193,30 +234,65 @@ class Log:
             if found:
                 first, body, checksum = found[0]
                 before = found[1][2] if len(found) > 1 else self._first_sum
+                before = self._after_records(Tail(first - 1, before)).sum
                 if chained(before, body) == checksum:
                     row = self._row(body)
                     if event < first + len(row):
                         return first, row
         raise self._damaged(f"event {event:,} is not in the row where it was written")
 
-    def labels(self) -> dict[int, float]:
-        with self._reading():
-            rows: Any = self._base.execute("SELECT event, label FROM labels ORDER BY event")
-            return dict(rows)
-
     def place_of(self, event: int) -> Tail | None:
-        """The place in the log right after an event that ends a row; None where no row ends there."""
+        """The place in the log right after an event that ends a row, and after the records that follow it;
+        None where no row ends there."""
+        checksum = self._sum_of_row_ending(event)
+        return None if checksum is None else self._after_records(Tail(event, checksum))
+
+    def has(self, place: Tail) -> bool:
+        """Whether a place is one of this log."""
+        with self._reading():
+            for _, after, _, checksum in self._select_records("WHERE number = ?", place.records):
+                if after == place.event:
+                    return checksum == place.sum
+                return after < place.event and self._sum_of_row_ending(place.event) == place.sum
+        return place.records == 0 and self._sum_of_row_ending(place.event) == place.sum
+
+    def _sum_of_row_ending(self, event: int) -> bytes | None:
         if event == 0:
-            return Tail(0, self._first_sum)
+            return self._first_sum
         first, row = self.row_of(event)
         if first + len(row) - 1 != event:
             return None
         with self._reading():
             ((_, _, checksum),) = self._select("WHERE first = ?", first)
-        return Tail(event, checksum)
+        return checksum
+
+    def _after_records(self, place: Tail) -> Tail:
+        """The place after the records that follow a row."""
+        for number, after, _, checksum in self._select_records(
+            "WHERE after <= ? ORDER BY number DESC LIMIT 1", place.event
+        ):
+            return Tail(place.event, checksum if after == place.event else place.sum, number)
+        return place
+
+    def _checked_record(
+        self, found: tuple[int, int, bytes, bytes], event: int, number: int, checksum: bytes
+    ) -> tuple[Recorded, bytes]:
+        own, after, body, written = found
+        if (own, after) != (number + 1, event) or chained_record(checksum, body) != written:
+            raise self._damaged(f"record {own:,} is not the one that was written")
+        return Recorded(own, after, self._record(body)), written
+
+    def labels(self) -> dict[int, float]:
+        with self._reading():
+            rows: Any = self._base.execute("SELECT event, label FROM labels ORDER BY event")
+            return dict(rows)
 
     def _select(self, which: str, *values: int) -> Iterator[tuple[int, bytes, bytes]]:
         rows: Any = self._base.execute(f"SELECT first, body, sum FROM batches {which}", values)
+        yield from rows
+
+    def _select_records(self, which: str, *values: int) -> Iterator[tuple[int, int, bytes, bytes]]:
+        rows: Any = self._base.execute(f"SELECT number, after, body, sum FROM records {which}", values)
         yield from rows
 
     def close(self) -> None:
@@ -232,6 +308,12 @@ class Log:
             return unpacked(body)
         except (ValueError, msgspec.MsgspecError) as error:
             raise self._damaged(f"a row cannot be read ({error})") from error
+
+    def _record(self, body: bytes) -> Record:
+        try:
+            return unpacked_record(body)
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise self._damaged(f"a record cannot be read ({error})") from error
 
     def _damaged(self, what: str) -> LogDamagedError:
         return LogDamagedError(f"{self.path} is damaged: {what}; restore the folder from a copy.")

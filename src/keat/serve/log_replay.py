@@ -4,36 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice, takewhile
+from typing import NamedTuple
 
 from keat.errors import InputError
 from keat.serve.live_ids import LiveIds
 from keat.serve.live_state import Happened, LiveState
 from keat.serve.log import Log, LogDamagedError, Tail
+from keat.serve.log_records import Recorded
 from keat.serve.log_rows import Row, columns_of
 from keat.serve.recent_ids import RecentIds
 from keat.serve.served_run import ServedRun
-from keat.serve.state_snapshots import Snapshot, snapshots
+from keat.serve.state_snapshots import LAST_SEEN, Snapshot, snapshots
+from keat.serve.watching import Watch
 
 AT_ONCE = 4_096  # rows that are observed together
 
 
+class Replayed(NamedTuple):
+    """What follows from a log."""
+
+    ids: LiveIds
+    state: LiveState
+    watch: Watch
+
+
 def replayed(
     served: ServedRun, log: Log, until: int | None = None, recent: RecentIds | None = None
-) -> tuple[LiveIds, LiveState]:
-    """Ids and state as they were right after an event, by default the last. The event ends a row, or the
-    state is that before its row. The run has just been opened: its model is the one that advances. The
-    clients' ids of the latest events are added to ``recent``."""
-    ids, state, tail = _from_snapshot(served, log, until)
+) -> Replayed:
+    """Ids, state and watch as they were right after an event, by default the last. The event ends a row, or
+    all is as before its row. The run has just been opened: its model is the one that advances. The clients'
+    ids of the latest events are added to ``recent``."""
+    found, tail = _from_snapshot(served, log, until)
     if recent is not None and tail is not None:
         _add_ids_before(log, tail, recent)
-    rows = log.rows(tail)
+    entries = log.entries(tail)
     if until is not None:
-        rows = takewhile(lambda found: found[0] + len(found[1]) - 1 <= until, rows)
-    while some := [*islice(rows, AT_ONCE)]:
-        observe_rows(served, ids, state, [row for _, row in some], log)
+        entries = takewhile(lambda entry: _last_event(entry) <= until, entries)
+    while some := [*islice(entries, AT_ONCE)]:
+        rows = [entry for entry in some if not isinstance(entry, Recorded)]
+        if rows:
+            observe_rows(served, found.ids, found.state, [row for _, row in rows], log)
+        for entry in some:
+            if isinstance(entry, Recorded):
+                found.watch.told(entry.record)
+            else:
+                found.watch.replay(*entry)
         if recent is not None:
-            _add_ids(some, recent)
-    return ids, state
+            _add_ids(rows, recent)
+    return found
+
+
+def _last_event(entry: tuple[int, Row] | Recorded) -> int:
+    return entry.after if isinstance(entry, Recorded) else entry[0] + len(entry[1]) - 1
 
 
 def observe_rows(served: ServedRun, ids: LiveIds, state: LiveState, rows: list[Row], log: Log) -> None:
@@ -63,7 +85,7 @@ def happened_in(served: ServedRun, rows: list[Row], nodes: int, last_time: int) 
     return Happened(columns.src, columns.dst, columns.t, served.features.encoded(sent, len(columns.t)))
 
 
-def _from_snapshot(served: ServedRun, log: Log, until: int | None) -> tuple[LiveIds, LiveState, Tail | None]:
+def _from_snapshot(served: ServedRun, log: Log, until: int | None) -> tuple[Replayed, Tail | None]:
     for snapshot in snapshots(served.live_folder):
         event = snapshot.about.event
         if event > log.tail.event:
@@ -73,23 +95,24 @@ def _from_snapshot(served: ServedRun, log: Log, until: int | None) -> tuple[Live
             )
         if until is not None and event > until:
             continue
-        if log.place_of(event) == snapshot.tail:
-            found = _restored(served, snapshot)
+        if log.has(snapshot.tail):
+            found = _restored(served, snapshot, log.records()[: snapshot.about.records])
             if found is not None:
-                return *found, snapshot.tail
-    return served.ids(), served.state(), None
+                return found, snapshot.tail
+    return Replayed(served.ids(), served.state(), served.watch()), None
 
 
-def _restored(served: ServedRun, snapshot: Snapshot) -> tuple[LiveIds, LiveState] | None:
+def _restored(served: ServedRun, snapshot: Snapshot, records: list[Recorded]) -> Replayed | None:
     """None where the snapshot does not fit; an older one may."""
-    ids = served.ids()
+    ids, watch, about, tensors = served.ids(), served.watch(), snapshot.about, dict(snapshot.tensors)
     state = LiveState(served.model, served.run.facts.unit, 0, served.run.facts.feature_dim)
     try:
-        ids.welcome(snapshot.about.newcomers)
-        state.restore(snapshot.tensors, len(ids), snapshot.about.last_time)
+        ids.welcome(about.newcomers)
+        watch.restore(about.watch, tensors.pop(LAST_SEEN).numpy(), [one.record for one in records])
+        state.restore(tensors, len(ids), about.last_time)
     except (InputError, ValueError, KeyError):
         return None
-    return ids, state
+    return Replayed(ids, state, watch)
 
 
 def _add_ids_before(log: Log, tail: Tail, recent: RecentIds) -> None:

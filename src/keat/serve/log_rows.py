@@ -41,6 +41,7 @@ class Row(msgspec.Struct, array_like=True, gc=False):
     late: dict[int, int] = {}  # by position, the time that was sent, where it was before the last
     features: list[list[Value]] = []  # a list for each column, as they were sent
     beside: dict[int, Beside] = {}
+    alerts: list[int] = []  # positions of events that were among the most suspicious
 
     def __len__(self) -> int:
         return len(self.src) // 4

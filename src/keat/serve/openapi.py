@@ -8,8 +8,11 @@ from typing import Any
 import msgspec
 
 import keat
+from keat.serve.alerts import Alert
 from keat.serve.events import Event, LabelTold, Pair, RankQuestion
 from keat.serve.live_answers import Answer, Ranking, ScoredPair
+from keat.serve.live_drift import DriftReport
+from keat.serve.service_state import ServiceState
 
 
 class Problem(msgspec.Struct):
@@ -18,7 +21,10 @@ class Problem(msgspec.Struct):
     error: str
 
 
-KINDS = (Event, Pair, RankQuestion, LabelTold, Answer, ScoredPair, Ranking, Problem)
+KINDS = (
+    *(Event, Pair, RankQuestion, LabelTold, Answer, ScoredPair, Ranking, Problem),
+    *(Alert, ServiceState, DriftReport),
+)
 FLAGS = {
     "rank": "With the rank of the destination among all that are known, and its share.",
     "reasons": "With three reasons in words.",
@@ -42,6 +48,9 @@ def description() -> dict[str, Any]:
             "/v1/rank": _post("Rank destinations; nothing changes.", "RankQuestion", "Ranking"),
             "/v1/labels": _post("Tell the truth about events, once it is known.", "LabelTold", None),
             "/v1/explain/{seq}": _get("Why an event was scored as it was.", "seq"),
+            "/v1/alerts": _alerts(),
+            "/v1/state": _get("How the service is: counts, alerts, drift.", answered="ServiceState"),
+            "/v1/drift": _get("Whether the stream is still what it was.", answered="DriftReport"),
             "/metrics": _get("Counters for Prometheus."),
             "/healthz": _get("Whether the process is alive."),
             "/readyz": _get("Whether events are taken."),
@@ -75,11 +84,24 @@ def _post(about: str, asked: str, answered: str | None, flags: tuple[str, ...] =
     }
 
 
-def _get(about: str, place: str | None = None) -> dict[str, Any]:
+def _alerts() -> dict[str, Any]:
+    after = {"name": "after", "in": "query", "schema": {"type": "integer"}}
+    header = {"name": "Last-Event-ID", "in": "header", "schema": {"type": "integer"}}
+    about = (
+        "The most suspicious events of an hour, as server-sent events; each 'alert' has an Alert as its data."
+    )
+    content = {"text/event-stream": {"schema": _ref("Alert")}}
+    responses = {"200": {"description": "As they come.", "content": content}}
+    return {"get": {"summary": about, "parameters": [after, header], "responses": responses}}
+
+
+def _get(about: str, place: str | None = None, answered: str | None = None) -> dict[str, Any]:
     parameters = []
     if place is not None:
         parameters = [{"name": place, "in": "path", "required": True, "schema": {"type": "integer"}}]
-    return {"get": {"summary": about, "parameters": parameters, "responses": {"200": _content("Done.", {})}}}
+    schema = {} if answered is None else _ref(answered)
+    responses = {"200": _content("Done.", schema)}
+    return {"get": {"summary": about, "parameters": parameters, "responses": responses}}
 
 
 def _content(about: str, schema: dict[str, Any]) -> dict[str, Any]:

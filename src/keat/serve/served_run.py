@@ -22,6 +22,7 @@ from keat.runs.run_subject import feature_columns
 from keat.serve.live_features import LiveFeatures
 from keat.serve.live_ids import LiveIds
 from keat.serve.live_state import Happened, LiveState, Model
+from keat.serve.watching import Watch
 
 LIVE = "live"  # the folder in the run's own
 
@@ -70,6 +71,10 @@ class ServedRun:
             waiting = present.pending
             state.waiting = Happened(waiting.src, waiting.dst, waiting.t, waiting.features)
         return state
+
+    def watch(self) -> Watch:
+        """Before any event."""
+        return Watch(self.run.facts.unit, isinstance(self.model, EventHead))
 
     def about(self) -> dict[str, Any]:
         """What its log begins with, and would not fit another run."""

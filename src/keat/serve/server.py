@@ -18,16 +18,23 @@ from keat.serve.engine import Engine
 from keat.serve.gateway import Gateway, Service
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability
+from keat.serve.log_records import Settings
 
 BACKLOG = 2_048  # connections that may wait to be accepted
 
 
-def serve(run: Path, service: Service, durability: Durability, ready: Callable[[str, Engine], None]) -> None:
+def serve(
+    run: Path,
+    service: Service,
+    durability: Durability,
+    settings: Settings,
+    ready: Callable[[str, Engine], None],
+) -> None:
     """Serve a run. ``ready`` is told the address once requests are answered."""
     require_closed(service.host, service.token)
     listening = listen(service.host, service.port)
     try:
-        engine = Engine(run, durability)
+        engine = Engine(run, durability, settings=settings)
         warm_up(engine)
         listening.listen(BACKLOG)  # from now on nobody is turned away
         host, port = listening.getsockname()[:2]
@@ -39,22 +46,31 @@ def serve(run: Path, service: Service, durability: Durability, ready: Callable[[
 
 def server_of(engine: Engine, service: Service) -> uvicorn.Server:
     """What answers requests; it closes the engine when it stops."""
-    app, loop = Gateway(engine, service).app(), "asyncio" if sys.platform == "win32" else "uvloop"
+    gateway, loop = Gateway(engine, service), "asyncio" if sys.platform == "win32" else "uvloop"
     return _Server(
+        gateway,
         uvicorn.Config(
-            app,
+            gateway.app(),
             http="httptools",
             loop=loop,
             lifespan="on",
             access_log=False,
             log_level="warning",
             timeout_keep_alive=75,
-        )
+        ),
     )
 
 
 class _Server(uvicorn.Server):
     """One that is stopped by a signal has done what it was told: it ends with 0, not by the signal again."""
+
+    def __init__(self, gateway: Gateway, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._gateway = gateway
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._gateway.watching.close()  # or it would wait for those who watch
+        await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         super().handle_exit(sig, frame)

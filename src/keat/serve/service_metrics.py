@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+Value = tuple[str, str, float]  # kind, help, value
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # seconds
 
 
@@ -23,7 +24,7 @@ class Metrics:
             place += 1
         self._buckets[path][place] += 1
 
-    def text(self, values: dict[str, tuple[str, str, int]]) -> str:
+    def text(self, values: dict[str, Value]) -> str:
         """All of them, with ``values`` of the engine: name → (kind, help, value)."""
         lines = []
         for name, (kind, about, value) in values.items():

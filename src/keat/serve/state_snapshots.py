@@ -28,9 +28,10 @@ from keat.disk import new_file, remove_parts
 from keat.serve.live_ids import Newcomer
 from keat.serve.log import Tail
 from keat.serve.steps import reached
+from keat.serve.watching import Watch, Watched
 
 KEPT = 3
-ABOUT = "about"
+ABOUT, LAST_SEEN = "about", "when nodes were last sources"
 _NAME = re.compile(r"snapshot-(\d{12})-([0-9a-f]{32})\.safetensors")
 OTHERWISE = "see to the disk; the log goes on, and a restart reads more of it"
 
@@ -39,9 +40,11 @@ class About(msgspec.Struct):
     """What a snapshot has beside tensors."""
 
     event: int  # the last that it knows of
-    sum: str  # of the row of that event
+    sum: str  # of the row of that event, or of the record after it
     last_time: int
     newcomers: list[tuple[str | int, int]]
+    records: int  # how many were before it
+    watch: Watched
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,14 +54,21 @@ class Snapshot:
 
     @property
     def tail(self) -> Tail:
-        return Tail(self.about.event, bytes.fromhex(self.about.sum))
+        return Tail(self.about.event, bytes.fromhex(self.about.sum), self.about.records)
 
 
 def write_snapshot(
-    folder: Path, tail: Tail, last_time: int, newcomers: list[Newcomer], tensors: dict[str, Tensor]
+    folder: Path,
+    tail: Tail,
+    last_time: int,
+    newcomers: list[Newcomer],
+    tensors: dict[str, Tensor],
+    watch: Watch,
 ) -> Path:
     """Keep a state; older ones than the last three go."""
-    about = msgspec.json.encode(About(tail.event, tail.sum.hex(), last_time, newcomers))
+    kept = About(tail.event, tail.sum.hex(), last_time, newcomers, tail.records, watch.kept())
+    about = msgspec.json.encode(kept)
+    tensors = tensors | {LAST_SEEN: torch.from_numpy(watch.drift.last_seen)}
     packed = torch.from_numpy(np.frombuffer(about, dtype=np.uint8).copy())
     aside = folder / f"snapshot.{os.getpid()}.aside"
     whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}

@@ -13,6 +13,8 @@ STEPS = (
     "row committed",
     "head written",
     "batch observed",
+    "record in transaction",
+    "record committed",
     "snapshot written aside",
     "snapshot in place",
     "older snapshots removed",

@@ -1,17 +1,20 @@
 """Arrays that grow without being copied, so that a model which is serving never stops to make room.
 
 A large array is given addresses for as many rows as the machine has memory for. Addresses cost nothing:
-memory comes when it is first touched. Growing is then to look at more of the same. Small arrays are copied
-when they grow, which takes no time to speak of, and so are large ones where the system gives no addresses
-ahead (``ulimit -v``, strict overcommit): there it is a pause, and nothing else differs.
+memory comes when it is first touched. Growing is then to look at more of the same. What is not looked at yet
+may not be written, so that it does not count where the system limits a program's data (``ulimit -d``). Small
+arrays are copied when they grow, which takes no time to speak of, and so are large ones where the system
+gives no addresses ahead (``ulimit -v``): there it is a pause, and nothing else differs.
 """
 
 from __future__ import annotations
 
+import ctypes
 import math
 import mmap
 import os
-from contextlib import suppress
+import sys
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -23,12 +26,55 @@ Array = npt.NDArray[Any]
 LARGE = 4 << 20  # bytes from which on an array is given addresses ahead: what is copied in a millisecond
 STEP = 2 << 20  # bytes that a large array grows by at least
 SHARE = 8  # one over the part of the addresses, where these are limited, that one array is given ahead
+PAGE = STEP  # of the largest kind: what is opened begins and ends with one
+NOT_TO_BE_USED, HUGE_PAGES = 0, 14  # PROT_NONE and MADV_HUGEPAGE of Linux
 
 
-class _Ahead(mmap.mmap):
-    """Addresses given to one array."""
+class _Ahead:
+    """Addresses given to one array, of which so many bytes as have been shown may be used."""
 
-    shown = 0  # bytes that a view has shown so far; those behind it have never been touched
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.shown = 0  # bytes that a view has shown so far; those behind it have never been touched
+        self._open = 0  # bytes that may be read and written
+        self._mapped = size + PAGE
+        private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+        start = _system().mmap(None, self._mapped, NOT_TO_BE_USED, private, -1, 0)
+        if start in (None, ctypes.c_void_p(-1).value):
+            raise OSError("the system gives no addresses ahead")
+        self._start = start
+        self.address = -(-start // PAGE) * PAGE
+        _system().madvise(self.address, size, HUGE_PAGES)  # what random places wait for most: finding a page
+
+    def show(self, size: int) -> None:
+        """So many bytes may be used."""
+        wanted = min(-(-size // PAGE) * PAGE, self._start + self._mapped - self.address)
+        if wanted > self._open:
+            if _system().mprotect(self.address, wanted, mmap.PROT_READ | mmap.PROT_WRITE):
+                raise MemoryError(f"there is no memory for {size} bytes")
+            self._open = wanted
+        self.shown = size
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        return {"version": 3, "shape": (self.shown,), "typestr": "|u1", "data": (self.address, False)}
+
+    def __del__(self) -> None:
+        if hasattr(self, "_start"):
+            _system().munmap(self._start, self._mapped)
+
+
+@cache
+def _system() -> ctypes.CDLL:
+    """Calls that Python's own maps do not have."""
+    system = ctypes.CDLL(None, use_errno=True)
+    size, address, number = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_int
+    system.mmap.restype = address
+    system.mmap.argtypes = [address, size, number, number, number, ctypes.c_long]
+    for call in (system.mprotect, system.madvise):
+        call.argtypes = [address, size, number]
+    system.munmap.argtypes = [address, size]
+    return system
 
 
 def zeros(shape: tuple[int, ...], dtype: npt.DTypeLike) -> Array:
@@ -45,8 +91,8 @@ def lengthened(array: Array, rows: int) -> Array:
     if rows <= len(array):
         return array
     ahead, row = _addresses_of(array), _size(array.shape[1:], array.dtype)
-    if ahead is not None and array.nbytes == ahead.shown and rows * row <= len(ahead):
-        more = min(len(array) // 2, STEP // row, (len(ahead) - array.nbytes) // row)
+    if ahead is not None and array.nbytes == ahead.shown and rows * row <= ahead.size:
+        more = min(len(array) // 2, STEP // row, (ahead.size - array.nbytes) // row)
         return _view(ahead, (max(rows, len(array) + more), *array.shape[1:]), array.dtype)
     longer = zeros((max(rows, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
@@ -85,30 +131,27 @@ def _size(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
 
 
 def _view(ahead: _Ahead, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    array = np.ndarray(shape, dtype, buffer=ahead)
-    ahead.shown = array.nbytes
-    return array
+    ahead.show(_size(shape, dtype))
+    return np.asarray(ahead).view(dtype).reshape(shape)
 
 
 def _addresses_of(array: Array) -> _Ahead | None:
     base = array.base
-    base = base.obj if isinstance(base, memoryview) else base
+    while isinstance(base, np.ndarray):
+        base = base.base
     return base if isinstance(base, _Ahead) else None
 
 
 def _ahead(size: int) -> _Ahead | None:
     """Addresses for an array of at least so many bytes; None where there are none to spare."""
-    if not hasattr(mmap, "MAP_ANONYMOUS"):
+    if sys.platform != "linux":
         return None
-    import resource  # where there are such maps, there is this
+    import resource  # Linux has it
 
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     most = memory if limit == resource.RLIM_INFINITY else min(memory, limit // SHARE)
     try:
-        ahead = _Ahead(-1, max(2 * size, most), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        return _Ahead(max(2 * size, most))
     except OSError:
         return None
-    with suppress(AttributeError, OSError):  # not all systems have huge pages
-        ahead.madvise(mmap.MADV_HUGEPAGE)  # far fewer of them to find: what random places wait for most
-    return ahead

@@ -106,18 +106,24 @@ class SharedCandidates(Candidates):
 
 class OwnCandidates(Candidates):
     """A matrix of negatives (B, M), memory-mapped where large; row i has ``lengths[i]`` of them, the rest
-    of the row repeats a valid id so that no model ever sees a hole."""
+    of the row repeats a valid id so that no model ever sees a hole. Where only some of the events are asked,
+    ``only`` are their positions, ascending, and the matrix has a row for each of them."""
 
     def __init__(
-        self, events: EventStream, negatives: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
+        self,
+        events: EventStream,
+        negatives: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        only: npt.NDArray[np.int64] | None = None,
     ) -> None:
         super().__init__(events)
-        if negatives.shape[0] != len(events) or lengths.shape != (len(events),):
+        positives = len(events) if only is None else len(only)
+        if negatives.shape[0] != positives or lengths.shape != (positives,):
             raise InputError(
-                f"There are {negatives.shape[0]} rows of negatives for {len(events)} positives; "
+                f"There are {negatives.shape[0]} rows of negatives for {positives} positives; "
                 "they belong to other data or another split."
             )
-        self.negatives, self.lengths = negatives, lengths
+        self.negatives, self.lengths, self.only = negatives, lengths, only
 
     @property
     def width(self) -> int:
@@ -125,7 +131,7 @@ class OwnCandidates(Candidates):
 
     def queries(self, rows: Rows) -> Queries:
         events = self.events
-        both = np.concatenate((events.dst[rows][:, None], self.negatives[rows]), axis=1)
+        both = np.concatenate((events.dst[rows][:, None], self.negatives[self._places(rows)]), axis=1)
         return Queries(events.src[rows], events.t[rows], both)
 
     def ranks(self, rows: Rows, scores: torch.Tensor) -> torch.Tensor:
@@ -136,9 +142,19 @@ class OwnCandidates(Candidates):
         alone[:, 1:].masked_fill_(~self._valid(rows, scores.device), -torch.inf)
         return alone, torch.zeros(len(scores), dtype=torch.int64)
 
+    def _places(self, rows: Rows) -> Rows:
+        """Rows of the matrix for positions in ``events``."""
+        if self.only is None:
+            return rows
+        wanted = np.arange(len(self.events))[rows] if isinstance(rows, slice) else rows
+        places = np.searchsorted(self.only, wanted)
+        if not np.array_equal(self.only[np.minimum(places, len(self.only) - 1)], wanted):
+            raise ValueError("negatives were drawn for other positives than these")
+        return places
+
     def _valid(self, rows: Rows, device: torch.device) -> torch.Tensor:
         """Which places of the matrix hold a negative, (B, M)."""
-        lengths = torch.from_numpy(self.lengths[rows].astype(np.int64)).to(device)
+        lengths = torch.from_numpy(self.lengths[self._places(rows)].astype(np.int64)).to(device)
         return torch.arange(self.negatives.shape[1], device=device) < lengths[:, None]
 
     def negatives_per_positive(self) -> npt.NDArray[np.int64]:

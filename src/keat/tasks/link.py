@@ -31,6 +31,11 @@ from keat.tasks.script import (
 SCORES_AT_ONCE = 1 << 22  # a budget for B × C: 32 MiB of float64
 
 
+def drawn_rows(rows: int, number: int, seed: int) -> npt.NDArray[np.int64]:
+    """So many of all rows, drawn at random, ascending."""
+    return np.sort(np.random.default_rng(seed).choice(rows, number, replace=False))
+
+
 class LinkTask(ABC):
     """What both share: history is observed first, then ranges of positives are asked and observed."""
 
@@ -51,8 +56,7 @@ class LinkTask(ABC):
         """The same task asking only ``number`` positives drawn at random; all are still observed."""
         task = copy(self)
         if number < len(self):
-            drawn = np.random.default_rng(seed).choice(self.asked, number, replace=False)
-            task.asked = np.sort(drawn)
+            task.asked = self.asked[drawn_rows(len(self), number, seed)]
         return task
 
     @property

@@ -38,28 +38,40 @@ def sample_negatives(
     historical_share: float = 0.5,
     seed: int = 42,
     file: Path | None = None,
+    only: Ints | None = None,
 ) -> OwnCandidates:
     """``number`` negatives a positive, as above; ``historical_share=0`` leaves only the random ones (and
-    H empty). With ``file``, the matrix is written there and memory-mapped instead of held in memory."""
+    H empty). With ``file``, the matrix is written there and memory-mapped instead of held in memory. With
+    ``only``, positions that ascend, negatives of these positives alone are kept: the same as among all."""
     if number < 1:
         raise InputError(f"At least one negative is needed, not {number}.")
     sampler = _Sampler(train if historical_share > 0 else train[:0], positives, np.unique(catalogue))
     width = min(number, len(catalogue))
-    shape = (len(positives), width)
+    leader = _first_alike(positives)
+    kept = None if only is None else np.unique(np.concatenate((only, leader[only])))
+    shape = (len(positives) if kept is None else len(kept), width)
     matrix = (
         np.empty(shape, dtype=np.int32)
         if file is None
         else np.lib.format.open_memmap(file, mode="w+", dtype=np.int32, shape=shape)
     )
-    lengths = np.empty(len(positives), dtype=np.int32)
+    lengths = np.empty(len(matrix), dtype=np.int32)
     rows = max(1, CELLS_AT_ONCE // (3 * width))
     for start in range(0, len(positives), rows):
         stop = min(start + rows, len(positives))
+        first, last = (start, stop) if kept is None else np.searchsorted(kept, (start, stop))
+        if first == last:
+            continue
         rng = np.random.default_rng([seed, start])
         drawn = sampler.draw(rng, start, stop, number, historical_share, width)
-        matrix[start:stop], lengths[start:stop] = drawn
-    _share_among_duplicates(positives, matrix, lengths)
-    return OwnCandidates(positives, matrix, lengths)
+        mine = slice(None) if kept is None else kept[first:last] - start
+        matrix[first:last], lengths[first:last] = (part[mine] for part in drawn)
+    if only is None or kept is None:
+        copies = np.flatnonzero(leader != np.arange(len(leader)))
+        matrix[copies], lengths[copies] = matrix[leader[copies]], lengths[leader[copies]]
+        return OwnCandidates(positives, matrix, lengths)
+    place = np.searchsorted(kept, leader[only])
+    return OwnCandidates(positives, matrix[place], lengths[place], only)
 
 
 class _Sampler:
@@ -126,12 +138,11 @@ def _first(count: Ints, width: int) -> npt.NDArray[np.bool_]:
     return np.arange(width) < count[:, None]
 
 
-def _share_among_duplicates(
-    positives: EventStream, matrix: npt.NDArray[np.int32], lengths: npt.NDArray[np.int32]
-) -> None:
-    """Rows with the same (src, dst, t) get the same negatives, as in TGB, which keeps them in a dict."""
+def _first_alike(positives: EventStream) -> Ints:
+    """For each row the first with the same (src, dst, t): they get the same negatives, as in TGB, which keeps
+    them in a dict."""
     order = np.lexsort((positives.dst, positives.src, positives.t))
-    same = ~begins_run(positives.t[order], positives.src[order], positives.dst[order])
-    leader = order[np.maximum.accumulate(np.where(same, 0, np.arange(len(order))))]
-    matrix[order[same]] = matrix[leader[same]]
-    lengths[order[same]] = lengths[leader[same]]
+    begins = begins_run(positives.t[order], positives.src[order], positives.dst[order])
+    leader = np.empty_like(order)
+    leader[order] = order[np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))]
+    return leader

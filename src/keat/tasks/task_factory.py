@@ -19,7 +19,7 @@ from keat.events import EventStream
 from keat.tasks.candidates import Candidates, OwnCandidates, SharedCandidates
 from keat.tasks.edge_attribute import EdgeAttribute
 from keat.tasks.kinds import NEGATIVES, TASKS, End, NegativesName, Protocol, TaskKind
-from keat.tasks.link import LinkClassification, LinkRanking
+from keat.tasks.link import LinkClassification, LinkRanking, drawn_rows
 from keat.tasks.node_label import NodeLabel
 from keat.tasks.node_property import NodeProperty
 from keat.tasks.pair_negatives import pair_negatives
@@ -42,11 +42,13 @@ def make_task(
     trust_pickle: bool = False,
     protocol: Protocol = "strict",
     end: End = "src",
+    sample: tuple[int, int] | None = None,
 ) -> AnyTask:
     """The task of a split. What is not given is the dataset's own protocol, or for your own data:
     rank among all destinations if there are at most 12,000, else among 100 drawn as TGB draws them; node
     properties if it has node labels over time. ``protocol`` is of node properties, see `NodeProperty`;
-    ``end`` says whose labels the labels of events are, see `NodeLabel`."""
+    ``end`` says whose labels the labels of events are, see `NodeLabel`. Who will ask a ``sample`` alone, a
+    number and a seed, may say so: of your own data, negatives are then kept for these alone."""
     kind = kind or usual_task(dataset)
     if kind not in TASKS:
         raise unknown_name("task", kind, TASKS)
@@ -73,7 +75,8 @@ def make_task(
         classification = LinkClassification(history, part, *pairs)
         classification.strategy = strategy
         return classification
-    candidates, strategy = _candidates(dataset, part, split, negatives, number, seed, trust_pickle)
+    only = None if sample is None or sample[0] >= len(part) else drawn_rows(len(part), *sample)
+    candidates, strategy = _candidates(dataset, part, split, negatives, number, seed, trust_pickle, only)
     _tell_of_walkovers(candidates)
     ranking = LinkRanking(history, candidates)
     ranking.strategy = strategy
@@ -90,8 +93,8 @@ def _require_strategy(kind: str, strategy: str) -> None:
 
 def _tell_of_walkovers(candidates: Candidates) -> None:
     """A source that meets every candidate at one time leaves nobody to rank against."""
-    alone = int(np.count_nonzero(candidates.negatives_per_positive() == 0))
-    total = len(candidates.events)
+    negatives = candidates.negatives_per_positive()
+    alone, total = int(np.count_nonzero(negatives == 0)), len(negatives)
     if alone == total:
         raise InputError(
             f"There is nothing to rank in {candidates.events.name}: no positive has a negative, because each "
@@ -124,6 +127,7 @@ def _candidates(
     number: int | None,
     seed: int,
     trust_pickle: bool,
+    only: npt.NDArray[np.int64] | None,
 ) -> tuple[Candidates, str]:
     catalogue = dataset.catalogue(part, "link-ranking")
     strategy: str | None = negatives
@@ -155,7 +159,7 @@ def _candidates(
     if strategy == "official":
         return _official(dataset, part, split, trust_pickle), strategy
     number = SAMPLED if number is None else number
-    return _sampled(dataset, part, split, catalogue, strategy, number, seed), strategy
+    return _sampled(dataset, part, split, catalogue, strategy, number, seed, only), strategy
 
 
 def _official(
@@ -183,16 +187,21 @@ def _sampled(
     strategy: str,
     number: int,
     seed: int,
+    only: npt.NDArray[np.int64] | None,
 ) -> OwnCandidates:
-    def draw(file: Path | None) -> Negatives:
-        share = 0.5 if strategy == "hist-rnd" else 0.0
-        drawn = sample_negatives(
-            dataset.train, part, catalogue, number, historical_share=share, seed=seed, file=file
+    share = 0.5 if strategy == "hist-rnd" else 0.0
+
+    def drawn(file: Path | None, only: npt.NDArray[np.int64] | None) -> OwnCandidates:
+        return sample_negatives(
+            dataset.train, part, catalogue, number, historical_share=share, seed=seed, file=file, only=only
         )
-        return drawn.negatives, drawn.lengths
+
+    def draw(file: Path | None) -> Negatives:
+        every = drawn(file, None)
+        return every.negatives, every.lengths
 
     if dataset.info is None:
-        return OwnCandidates(part, *draw(None))
+        return drawn(None, only)
     train = dataset.train
     made_of = (train.src, train.dst, part.src, part.dst, part.t, catalogue)
     folder = negatives_folder(dataset.name, f"{split}-{strategy}-{number}-seed{seed}", made_of)

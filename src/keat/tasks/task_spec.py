@@ -61,6 +61,7 @@ class TaskSpec:
             trust_pickle=trust_pickle,
             protocol=self.protocol,
             end=self.labelled,
+            sample=None if self.sample is None else (self.sample, self.sample_seed),
         )
         if self.sample is None:
             return task

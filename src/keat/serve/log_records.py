@@ -1,0 +1,47 @@
+"""What a log holds beside events: how the service was told to work from some place on. Records are in the
+one chain of checksums with the rows, so a replay does at each place what was done there."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from keat.serve.log_rows import chained
+
+MARK = b"\xc1"  # no row begins with it, so that a record never passes for one
+
+
+class Settings(msgspec.Struct, tag="settings", frozen=True):
+    """What decides about events beside the model."""
+
+    alerts: int = 50  # events an hour that may be alerts
+
+
+Record = Settings
+
+
+class Recorded(NamedTuple):
+    """A record with its place: right after an event, and after the records before it."""
+
+    number: int
+    after: int
+    record: Record
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Record)
+
+
+def packed_record(record: Record) -> bytes:
+    return _encoder.encode(record)
+
+
+def unpacked_record(body: bytes) -> Record:
+    """Raises `ValueError` where it is none."""
+    return _decoder.decode(body)
+
+
+def chained_record(before: bytes, body: bytes) -> bytes:
+    """The checksum of a record, given that of the row or record before it."""
+    return chained(before, MARK + body)
