@@ -141,7 +141,6 @@ def readers(data: str, *options: str) -> list[tuple[str, ...]]:
         ("evaluate", "edgebank", data, *options),
         ("train", "keat-tgn", data, *TGN, "--out", "new", *options),
         ("analyze", "moments", data, *options),
-        ("analyze", "fading", data, *options),
         ("analyze", "attention", "run", "--data", data, *options),
         ("explain", "run", data, "--event", "3", *columns),
         ("evaluate", "run", data, *options),
