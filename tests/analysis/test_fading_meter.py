@@ -83,7 +83,7 @@ def test_links_are_asked_beside_another_destination() -> None:
 
 def curve(best: int, gain: float, past: float = 0.2) -> FadingCurve:
     """Twelve blocks that differ, and a loss that is lowest at one half-life."""
-    half_lives = 1_000.0 / 2.0 ** np.arange(8)
+    half_lives = np.array([1_000.0 / 2.0**halved for halved in range(8)])
     shape = -((np.arange(8) - best) ** 2) / 100.0
     auc = np.concatenate(([0.5], [0.5 + past], 0.5 + past + gain + shape))
     blocks = np.random.default_rng(0).normal(scale=0.02, size=12)
