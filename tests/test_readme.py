@@ -28,7 +28,7 @@ PAGES = [README, *sorted(USE.glob("*.md")), *sorted(UNDERSTAND.glob("*.md"))]
 RUN_HERE = [
     *(
         USE / f"{name}.md"
-        for name in ("start", "guide", "runs", "datasets", "large_logs", "cli", "node_tasks")
+        for name in ("start", "guide", "runs", "datasets", "large_logs", "parallel", "cli", "node_tasks")
     ),
     *(UNDERSTAND / f"{name}.md" for name in ("protocol", "tgn", "theory")),
 ]

@@ -147,6 +147,7 @@ WRONG_KIND = [
         ("edgebank", "payments:2000", "--negatives", "all", "--num-negatives", "5"),
         "'all' negatives are not sam",
     ),
+    (("edgebank", "payments:2000", "--workers", "2"), "Only runs of links are shared by workers; leave"),
 ]
 
 

@@ -40,7 +40,7 @@ def test_ray_gives_what_one_process_gives(jobs: list[Job], tmp_path: Path) -> No
     said = list[str]()
     alone = run_jobs(jobs, Ledger(tmp_path / "a.jsonl"), tmp_path / "a", listener=said.append)
     ledger = Ledger(tmp_path / "b.jsonl")
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
+    ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="error")
     try:
         spread = run_jobs(jobs, ledger, Path("b"), engine="ray", listener=said.append)
         for one, other in zip(alone, spread, strict=True):

@@ -33,7 +33,8 @@ BAD: dict[str, Bad] = {
     # -- the way of asking
     "no such path": Bad("/v2/events", EVENT, 404, "nothing at this address"),
     "a path below": Bad("/v1/events/7", EVENT, 404, "nothing at this address"),
-    "the root": Bad("/", None, 404, "nothing at this address", "GET"),
+    "the page by POST": Bad("/", EVENT, 405, "asked in another way"),
+    "the page of an event that is none": Bad("/v1/explain/0/page", None, 404, "no event '0'", "GET"),
     "events by GET": Bad(EVENTS, None, 405, "asked in another way", "GET"),
     "metrics by POST": Bad("/metrics", EVENT, 405, "asked in another way"),
     "events by PUT": Bad(EVENTS, EVENT, 405, "asked in another way", "PUT"),
@@ -44,6 +45,14 @@ BAD: dict[str, Bad] = {
     "a last alert that is none": Bad(
         "/v1/alerts", None, 422, "no number of an event", "GET", {"Last-Event-ID": "x"}
     ),
+    "an order that is none": Bad("/v1/models", {"do": "explode"}, 422, "'do'"),
+    "no order": Bad("/v1/models", {}, 422, "'do'"),
+    "loading nothing": Bad("/v1/models", {"do": "load"}, 422, "Name the run"),
+    "loading without a folder": Bad("/v1/models", {"do": "load", "run": "next"}, 422, "--models"),
+    "loading a path": Bad("/v1/models", {"do": "load", "run": "../../etc"}, 422, "--models"),
+    "switching to nothing": Bad("/v1/models", {"do": "switch"}, 422, "load one first"),
+    "switching to a name": Bad("/v1/models", {"do": "switch", "run": "next"}, 422, "leave out the run"),
+    "two orders": Bad("/v1/models", [{"do": "drop"}, {"do": "drop"}], 413, "more than the 1"),
     "no content type": Bad(EVENTS, EVENT, 415, "Content-Type", headers={}),
     "a form": Bad(EVENTS, "a=b", 415, "Content-Type", headers={"Content-Type": "text/plain"}),
     "xml": Bad(EVENTS, "<a/>", 415, "Content-Type", headers={"Content-Type": "application/xml"}),

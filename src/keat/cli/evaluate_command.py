@@ -20,6 +20,7 @@ from keat.cli.options import (
     reads_events,
     takes,
 )
+from keat.errors import InputError
 from keat.events import Reading
 from keat.tasks.label_source import LabelSource
 from keat.tasks.task_spec import TaskSpec
@@ -75,6 +76,18 @@ class EvaluationOptions:
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Open the official negatives, which TGB ships as a pickle.")
     ] = False
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            callback=at_least(1, 1024),
+            help="Processes, of one thread each, that share the questions of a run of links; the result is "
+            "the same to the bit.",
+            show_default="1; with ray as many as there are cores",
+        ),
+    ] = None
+    engine: Annotated[
+        str, typer.Option(help="Of the workers: local, or ray, here or on a cluster (keat\\[ray]).")
+    ] = "local"
 
     def added_to(self, asked: TaskSpec) -> TaskSpec:
         return replace(
@@ -120,6 +133,7 @@ def evaluate_command(
     Everything before the split is observed first; then events are scored and observed in turn.
     """
     from keat.cli import models_by_name as models  # brings torch: not for --help
+    from keat.experiments.sliced_evaluation import sliced
     from keat.runs.answer import require_table_file
     from keat.runs.queue import require_scores, scored_events
     from keat.runs.run_evaluation import heuristics_for
@@ -139,8 +153,16 @@ def evaluate_command(
         task = spec.make(data, how.split, trust_pickle=how.trust_pickle)  # type: ignore[arg-type]
     if scores is not None:
         require_scores(task)  # before the work, not after it
+    spread = None
+    if how.engine != "local" or (how.workers or 1) > 1:
+        if file is None or file.spec.is_of_graph:
+            raise InputError("Only runs of links are shared by workers; leave --workers and --engine out.")
+        whole = sliced(Path(model), source, spec, how.split, how.refresh, trust_pickle=how.trust_pickle)
+        spread = models.Spread.of(whole, task, how.engine, how.workers)
     names = heuristics_for(task) if model == models.HEURISTICS else [model]
-    found = [models.evaluate_by_name(name, data, task, how.split, how.refresh, how.seed) for name in names]
+    found = [
+        models.evaluate_by_name(name, data, task, how.split, how.refresh, how.seed, spread) for name in names
+    ]
     results = [result for result, _ in found]
     if scores is not None:
         scored_events(task, data, found[0][1]).write(scores)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 from keat.cli.console import progress_bar
 from keat.datasets.labelled_graph import open_labelled_graph
+from keat.datasets.loading import Dataset
 from keat.disk import look_at
 from keat.errors import InputError, unknown_name
 from keat.events import Reading
+from keat.experiments.engines import Engine, require_engine
+from keat.experiments.sliced_evaluation import Sliced, evaluate_in_slices
 from keat.models.registry import GRAPH_BASELINES, LINK_MODELS, TRAINED
 from keat.report.sections.results import Negatives, Result
 from keat.runs.run_evaluation import (
@@ -26,7 +31,7 @@ from keat.runs.run_model import Data
 from keat.runs.spec import SourceSpec
 from keat.tasks.graph_label import GraphLabel
 from keat.tasks.label_source import LabelSource
-from keat.tasks.link import LinkClassification, LinkRanking
+from keat.tasks.link import LinkClassification, LinkRanking, LinkTask
 from keat.tasks.task_spec import TaskSpec
 from keat.training.evaluate import Evaluation, evaluate
 from keat.training.node_tasks import NODE_TASKS
@@ -45,8 +50,30 @@ def predicted(kind: str | None) -> str:
     return PREDICTED.get(kind or "", "links")
 
 
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """By whom a run is asked, where that is not this process alone."""
+
+    asked: Sliced
+    engine: Engine
+    workers: int
+
+    @classmethod
+    def of(cls, asked: Sliced, task: SomeTask, engine: str, workers: int | None) -> Self:
+        require_engine(engine)
+        if not isinstance(task, LinkTask):
+            raise InputError(f"Only questions about links are shared by workers, and these are {task.kind}.")
+        return cls(asked, engine, workers or os.cpu_count() or 1)  # type: ignore[arg-type]
+
+
 def evaluate_by_name(
-    name: str, data: Data, task: SomeTask, split: str, refresh: int, seed: int | None = None
+    name: str,
+    data: Data,
+    task: SomeTask,
+    split: str,
+    refresh: int,
+    seed: int | None = None,
+    spread: Spread | None = None,
 ) -> tuple[Result, Evaluation]:
     """Evaluate a heuristic, or the run in a folder."""
     if is_run(name):
@@ -55,7 +82,21 @@ def evaluate_by_name(
         if what != predicted(task.kind):
             raise InputError(f"The run {name} predicts {what}, but the task is {task.kind}.")
         with progress_bar(name) as progress:
-            found = evaluate_run(Path(name), data, task, split, file=file, refresh=refresh, progress=progress)
+            if spread is None:
+                found = evaluate_run(
+                    Path(name), data, task, split, file=file, refresh=refresh, progress=progress
+                )
+            else:
+                assert isinstance(data, Dataset)
+                assert isinstance(task, LinkTask)
+                found = evaluate_in_slices(
+                    spread.asked,
+                    data,
+                    task,
+                    workers=spread.workers,
+                    engine=spread.engine,
+                    progress=progress,
+                )
     else:
         _require_right_kind(name, task)
         with progress_bar(name) as progress, one_thread():

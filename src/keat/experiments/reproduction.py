@@ -8,11 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from keat.errors import InputError
+from keat.experiments.engines import Engine
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Line
 from keat.experiments.recipe import Recipe
 from keat.experiments.recipe_table import Lines, table_of
-from keat.experiments.runner import Engine, Listener, Work, run_jobs
+from keat.experiments.runner import Listener, Work, run_jobs
 from keat.report.sections.comparison import RecipeTable
 
 

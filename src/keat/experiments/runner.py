@@ -6,25 +6,21 @@ finished one is never repeated, only scored again if asked in another way.
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import threading
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal, get_args
 
-from keat.errors import InputError, KeatError, unknown_name
+from keat.errors import InputError
+from keat.experiments.engines import Engine, on_engine, require_engine
 from keat.experiments.job import Job
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Line
+from keat.experiments.ray_engine import anywhere
 from keat.experiments.same_code import is_of_todays_code
+from keat.experiments.sources import written
 from keat.experiments.work import run_job
 from keat.runs.spec import SourceSpec
 
-Engine = Literal["local", "ray"]
-ENGINES: tuple[Engine, ...] = get_args(Engine)
 Listener = Callable[[str], None]  # hears in a sentence what was done
 Work = Callable[[Job, str, str], Line]  # (job, key, scratch)
 
@@ -45,8 +41,7 @@ def run_jobs(
     job, the later one. Other ``work`` than training and scoring has its lines under other names, with a
     ``suffix``. What another code has run is not run ``again`` unless that is said; but then nothing is run
     that could not stand in one table with it."""
-    if engine not in ENGINES:
-        raise unknown_name("engine", engine, ENGINES)
+    require_engine(engine)
     keys = [key + suffix for key in keys_of(jobs)]
     done = {line.key: line for line in ledger.lines()}
     planned = dict(zip(keys, jobs, strict=True))
@@ -82,37 +77,18 @@ def keys_of(jobs: Sequence[Job]) -> list[str]:
 def _run(
     missing: Mapping[str, Job], scratch: Path, parallel: int, engine: Engine, work: Work
 ) -> Iterable[Line]:
-    if engine == "ray" and missing:
-        from keat.experiments.ray_engine import run_on_ray  # the extra `ray`
-
-        yield from run_on_ray(missing, scratch, parallel, work)
-        return
-    if parallel <= 1 or len(missing) <= 1:
-        for key, job in missing.items():
-            yield work(job, key, str(scratch))
-        return
-    spawn = multiprocessing.get_context("spawn")  # a fork would inherit torch's threads
-    with ProcessPoolExecutor(parallel, spawn, initializer=_end_with, initargs=(os.getpid(),)) as pool:
-        waiting: list[Future[Line]] = [
-            pool.submit(work, job, key, str(scratch)) for key, job in missing.items()
-        ]
-        try:
-            for future in as_completed(waiting):
-                yield future.result()
-        except (KeatError, KeyboardInterrupt):
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    """Lines as they come. On Ray, ``scratch`` and the data must be where every worker can reach them."""
+    calls = [(key, (job, key, str(scratch))) for key, job in missing.items()]
+    if engine == "ray":
+        calls = [(key, (_anywhere(job), key, str(scratch.absolute()))) for key, job in missing.items()]
+    else:
+        parallel = min(parallel, len(calls))
+    for key, line in on_engine(engine, work, calls, parallel):
+        yield replace(line, source=written(missing[key].spec.source))  # as it was given
 
 
-def _end_with(parent: int) -> None:
-    """Let a worker end when its parent is killed: the next plan may want to go on with the same run."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(0.2)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+def _anywhere(job: Job) -> Job:
+    return replace(job, spec=replace(job.spec, source=anywhere(job.spec.source)))
 
 
 def _summary(line: Line) -> str:

@@ -2,8 +2,9 @@
 
     python -m keat.serve.aside snapshot RUN     the state as the log has it now, kept as a snapshot
     python -m keat.serve.aside explain RUN SEQ  why an event was scored as it was, as JSON
+    python -m keat.serve.aside explain-page RUN SEQ  the same as a page
 
-Both read the log, and make the state again from the newest snapshot: the service itself is not asked.
+All read the log, and make the state again from the newest snapshot: the service itself is not asked.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ def main(arguments: list[str]) -> int:
                 from keat.serve.explaining import explain_event
 
                 found = explain_event(Path(run), int(number))
+            case ["explain-page", run, number]:
+                from keat.serve.explaining import page_of_event
+
+                found = page_of_event(Path(run), int(number))
             case _:
                 found = {"error": "Give snapshot RUN, or explain RUN SEQ."}
     except KeatError as error:

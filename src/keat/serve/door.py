@@ -9,6 +9,7 @@ import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from keat.errors import InputError
+from keat.serve.page_routes import OPEN as PAGE_OPEN
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 HEADERS = [
@@ -17,7 +18,7 @@ HEADERS = [
     (b"referrer-policy", b"no-referrer"),
     (b"cache-control", b"no-store"),
 ]
-OPEN = "/healthz"  # the one path that needs no token
+OPEN = frozenset({"/healthz"}) | PAGE_OPEN  # what needs no token
 SHORTEST = 16  # characters of a token
 
 
@@ -46,10 +47,12 @@ class Door:
 
         async def send_closed(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *HEADERS]
+                own = {name for name, _ in message["headers"]}
+                more = [header for header in HEADERS if header[0] not in own]
+                message["headers"] = [*message["headers"], *more]
             await send(message)
 
-        found = self._refused(scope)
+        found = self.refused(dict(scope["headers"]), scope["path"])
         if found is None:
             await self.app(scope, receive, _as_json(send_closed))
             return
@@ -63,9 +66,11 @@ class Door:
         await send_closed({"type": "http.response.start", "status": status, "headers": headers})
         await send_closed({"type": "http.response.body", "body": body})
 
-    def _refused(self, scope: Scope) -> tuple[int, str, list[tuple[bytes, bytes]]] | None:
-        headers = dict(scope["headers"])
-        if self._token is not None and scope["path"] != OPEN:
+    def refused(
+        self, headers: dict[bytes, bytes], path: str
+    ) -> tuple[int, str, list[tuple[bytes, bytes]]] | None:
+        """Status, sentence and headers for one who may not come in."""
+        if self._token is not None and path not in OPEN:
             given = headers.get(b"authorization", b"")
             if not given:
                 sentence = "This service needs a token; send it as 'Authorization: Bearer TOKEN'."

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 from starlette.applications import Starlette
@@ -18,12 +18,18 @@ from starlette.routing import Route
 
 from keat.errors import InputError, KeatError
 from keat.serve.batching import MOST_QUEUED, Batcher
+from keat.serve.beside_service import begun
 from keat.serve.door import Door
 from keat.serve.engine import Engine, Wanted
-from keat.serve.events import LabelTold, Pair, RankQuestion
+from keat.serve.events import Checked, LabelTold, Pair, RankQuestion
+from keat.serve.explain_requests import ExplainRequests
 from keat.serve.label_taking import tell
 from keat.serve.limits import Limits, NewIds
+from keat.serve.live_answers import Answer
+from keat.serve.live_feed import LiveFeed, memory, size_of_log
+from keat.serve.model_routes import ModelRoutes
 from keat.serve.openapi import description
+from keat.serve.page_routes import page_routes
 from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objects
 from keat.serve.refusals import RefusedError, refusal_of
 from keat.serve.service_metrics import Metrics
@@ -31,11 +37,11 @@ from keat.serve.state_snapshots import last_event_of_newest
 from keat.serve.watch_routes import WatchRoutes
 
 SNAPSHOT_EVERY = 250_000  # events
-EXPLAIN_SECONDS = 120
 TRY_AGAIN = 60  # seconds after a snapshot that failed
 JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[Request], Awaitable[Response]]
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
+_encode = _encoder.encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +54,7 @@ class Service:
     limits: Limits = field(default_factory=Limits)
     most_queued: int = MOST_QUEUED
     snapshot_every: int = SNAPSHOT_EVERY
+    models: Path | None = None  # the folder whose runs may be loaded beside the one that answers
 
 
 class Gateway:
@@ -56,8 +63,9 @@ class Gateway:
     def __init__(self, engine: Engine, service: Service) -> None:
         self.engine, self.service, self.metrics = engine, service, Metrics()
         self.new_ids = NewIds(service.limits.new_ids)
-        self.watching = WatchRoutes(self)
-        self._explaining = asyncio.Lock()
+        self.batcher = Batcher(engine, service.most_queued)
+        self.feed, self.why = LiveFeed(engine, self.batcher, self.metrics), ExplainRequests(engine)
+        self.watching, self.models = WatchRoutes(self), ModelRoutes(self, service.models)
         self._snapshot: asyncio.subprocess.Process | None = None
         self._tried = 0.0  # when it was begun
 
@@ -67,14 +75,20 @@ class Gateway:
             "/v1/score": self.score,
             "/v1/rank": self.rank,
             "/v1/labels": self.labels,
+            "/v1/models": self.models.order,
         }
         gets: dict[str, Handler] = {
-            "/v1/explain/{seq}": self.explain,
+            "/v1/explain/{seq}": self.why.as_json,
+            "/v1/explain/{seq}/page": self.why.as_page,
+            "/v1/live": self.feed.live,
+            "/v1/models": self.models.show,
             "/metrics": self.show_metrics,
             "/healthz": self.health,
             "/readyz": self.ready,
             "/openapi.json": self.openapi,
-        } | self.watching.gets()
+            **page_routes(),
+            **self.watching.gets(),
+        }
         routes = [
             Route(path, self._answered(path, handler), methods=[method])
             for method, handlers in (("POST", posts), ("GET", gets))
@@ -105,7 +119,7 @@ class Gateway:
 
     async def events(self, request: Request) -> Response:
         wanted = Wanted(_flag(request, "rank"), _flag(request, "reasons"))
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         engine = self.engine
         checked, single = checked_events(engine.checker, body, form, self.service.limits)
         repeated = [event for event in checked if event.id and engine.recent.get(event.id) is not None]
@@ -113,23 +127,24 @@ class Gateway:
             async with self.batcher.between:  # the log is read, so nobody may be writing it
                 for event in repeated:
                     engine.require_same(event)
-        find, strangers = engine.ids.find, set()
-        for event in checked:
+        self.welcome(checked)
+        content, kind = encoded(await self.batcher.submit(checked, wanted), single, form)
+        return Response(content, media_type=kind)
+
+    def welcome(self, events: list[Checked]) -> None:
+        """Refuse events that would have too many new nodes join at once."""
+        find, strangers = self.engine.ids.find, set()
+        for event in events:
             if find(event.source, 0) is None:
                 strangers.add((0, event.source))
             if find(event.destination, 1) is None:
                 strangers.add((1, event.destination))
-        self.new_ids.take(len(strangers))
-        answers = await self.batcher.take(checked, wanted)
-        if single:
-            return Response(_encode(answers[0]), media_type=JSON)
-        if form == "ndjson":
-            return Response(msgspec.json.Encoder().encode_lines(answers), media_type=NDJSON)
-        return Response(_encode(answers), media_type=JSON)
+        if strangers:
+            self.new_ids.take(len(strangers))
 
     async def score(self, request: Request) -> Response:
         why = _flag(request, "reasons")
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         pairs, single = objects(Pair, body, form, self.service.limits.pairs, "pairs")
         engine, read = self.engine, self.engine.checker
         source = [read.ids.read(pair.source) for pair in pairs]
@@ -145,7 +160,7 @@ class Gateway:
         return Response(_encode(about | {"pairs": scored}), media_type=JSON)
 
     async def rank(self, request: Request) -> Response:
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         questions, single = objects(RankQuestion, body, form, 100, "questions")
         engine, read = self.engine, self.engine.checker
         found = []
@@ -165,7 +180,7 @@ class Gateway:
         return Response(_encode(found[0] if single else found), media_type=JSON)
 
     async def labels(self, request: Request) -> Response:
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         told, _ = objects(LabelTold, body, form, self.service.limits.events, "labels")
         last, now = self.engine.log.tail.event, int(time.time())
         rows = []
@@ -180,24 +195,6 @@ class Gateway:
             tell(self.engine, rows)
         await self.watching.look_at_labels()
         return Response(_encode({"told": len(rows)}), media_type=JSON)
-
-    async def explain(self, request: Request) -> Response:
-        text, last = request.path_params["seq"], self.engine.log.tail.event
-        if not text.isascii() or not text.isdecimal() or len(text) > 18 or not 1 <= int(text) <= last:
-            raise RefusedError(404, f"There is no event '{text[:20]}'; the log has events 1 to {last:,}.")
-        async with self._explaining:  # one at a time: each is a process that makes a state
-            process = await self._aside("explain", text)
-            try:
-                said, _ = await asyncio.wait_for(process.communicate(), EXPLAIN_SECONDS)
-            except TimeoutError:
-                process.kill()
-                raise RefusedError(
-                    503, f"It takes more than {EXPLAIN_SECONDS} s to explain; try later."
-                ) from None
-        found = msgspec.json.decode(said or b'{"error": "The explanation failed; see the log."}')
-        if "error" in found:
-            raise RefusedError(422, found["error"])
-        return Response(said, media_type=JSON)
 
     # -- how it is -------------------------------------------------------------------------------------
 
@@ -217,10 +214,13 @@ class Gateway:
                 "Last event in a snapshot.",
                 last_event_of_newest(engine.folder),
             ),
+            "keat_log_bytes": ("gauge", "Size of the log on the disk.", size_of_log(engine.folder)),
+            "keat_memory_bytes": ("gauge", "Memory of the process.", memory() or 0),
+            "keat_pages_open": ("gauge", "Pages that watch the service.", len(self.feed.watchers)),
             **self.watching.metrics(),
             "keat_ready": ("gauge", "Whether events are taken.", int(self.batcher.trouble is None)),
         }
-        return Response(self.metrics.text(values), media_type=TEXT)
+        return Response(self.metrics.text(values) + engine.latest.metric(), media_type=TEXT)
 
     async def health(self, request: Request) -> Response:  # noqa: ARG002
         return Response(_encode({"alive": True}), media_type=JSON)
@@ -239,16 +239,16 @@ class Gateway:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002
-        self.batcher = Batcher(self.engine, self.service.most_queued)
         self.batcher.start()
-        housekeeping = asyncio.create_task(self._keep_house())
-        looking = asyncio.create_task(self.watching.look_at_labels())
+        works = (self._keep_house(), self.feed.run(), self.watching.look_at_labels())
+        beside = [asyncio.create_task(work) for work in works]
         try:
             yield
         finally:
-            housekeeping.cancel()
-            looking.cancel()
-            await asyncio.gather(housekeeping, looking, return_exceptions=True)
+            self.models.stop()
+            for task in beside:
+                task.cancel()
+            await asyncio.gather(*beside, return_exceptions=True)
             if self._snapshot is not None and self._snapshot.returncode is None:
                 self._snapshot.kill()
             await self.batcher.stop()
@@ -270,7 +270,7 @@ class Gateway:
                         await loop.run_in_executor(None, log.tidy)
                 since = log.tail.event - last_event_of_newest(self.engine.folder)
                 if since >= self.service.snapshot_every and self._may_try(loop.time()):
-                    self._snapshot, self._tried = await self._aside("snapshot"), loop.time()
+                    self._snapshot, self._tried = await begun(self.engine, "snapshot"), loop.time()
 
     def _may_try(self, now: float) -> bool:
         """Whether a snapshot can be begun: none is on its way, and the last did not just fail."""
@@ -279,13 +279,7 @@ class Gateway:
         failed = self._snapshot.returncode not in (None, 0)
         return self._snapshot.returncode == 0 or (failed and now > self._tried + TRY_AGAIN)
 
-    async def _aside(self, verb: str, *more: str) -> asyncio.subprocess.Process:
-        words = [sys.executable, "-m", "keat.serve.aside", verb, str(self.engine.served.run.folder), *more]
-        pipe = asyncio.subprocess.PIPE if verb == "explain" else asyncio.subprocess.DEVNULL
-        environment = os.environ | {"OMP_NUM_THREADS": "1"}
-        return await asyncio.create_subprocess_exec(*words, stdout=pipe, env=environment)
-
-    async def _body(self, request: Request) -> tuple[bytes, Form]:
+    async def body(self, request: Request) -> tuple[bytes, Form]:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in FORMS:
             raise RefusedError(415, f"Send {JSON} or {NDJSON}, and say so in Content-Type.")
@@ -301,6 +295,15 @@ class Gateway:
                 raise TooLargeError(too_large)
             parts.append(part)
         return b"".join(parts), FORMS[kind]
+
+
+def encoded(answers: list[Answer], single: bool, form: Form) -> tuple[bytes, str]:
+    """Answers in the form in which the events came, and what that is called."""
+    if single:
+        return _encode(answers[0]), JSON
+    if form == "ndjson":
+        return _encoder.encode_lines(answers), NDJSON
+    return _encode(answers), JSON
 
 
 def _flag(request: Request, name: str) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from keat.serve.pulse import Pulse
+
+EVENTS = "/v1/events"
 Value = tuple[str, str, float]  # kind, help, value
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0)  # seconds
 
@@ -12,6 +15,7 @@ class Metrics:
     """What requests took and how they ended."""
 
     def __init__(self) -> None:
+        self.pulse = Pulse()  # of requests that bring events
         self.requests: Counter[tuple[str, int]] = Counter()
         self._buckets: dict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
         self._seconds: dict[str, float] = defaultdict(float)
@@ -23,6 +27,12 @@ class Metrics:
         while place < len(BUCKETS) and seconds > BUCKETS[place]:
             place += 1
         self._buckets[path][place] += 1
+        if path == EVENTS and status == 200:
+            self.pulse.took(seconds)
+
+    def refused(self) -> int:
+        """Requests that were not answered for no fault of their own."""
+        return sum(number for (_, status), number in self.requests.items() if status == 429 or status >= 500)
 
     def text(self, values: dict[str, Value]) -> str:
         """All of them, with ``values`` of the engine: name → (kind, help, value)."""

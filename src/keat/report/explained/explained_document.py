@@ -9,6 +9,8 @@ from keat.explain.explained import Explained
 from keat.explain.phrases import signed
 from keat.report.html.document import asset, document
 
+STYLE = asset("explained.css")  # beside the shared one
+
 
 def explained_document(
     x: Explained,
@@ -36,6 +38,6 @@ def explained_document(
         tiles=tiles,
         story=story,
         sections=f"{sections}\n{how_to_read}",
-        style=asset("explained.css"),
+        style=STYLE,
         program=program,
     )

@@ -76,9 +76,12 @@ def _attention(x: Explanation) -> str:
 def _program(x: Explanation) -> str:
     pieces = json.dumps(x.pieces | {"labels": [ago(age, x.unit) for age in x.ages]}).replace("</", "<\\/")
     return f"""<script type="application/json" id="pieces">{pieces}</script>
-<script>
-{asset("explained.js")}
-</script>"""
+<script>{slider()}</script>"""
+
+
+def slider() -> str:
+    """The program of a page, as it stands between its tags."""
+    return f"\n{asset('explained.js')}\n"
 
 
 def _tiles(x: Scored) -> list[tuple[str, str]]:

@@ -28,7 +28,7 @@ def document(
     and ``style`` is CSS that not every page needs; all else is text. A tile is a number, and what it is."""
     return Template(asset("page.html")).substitute(
         title=escape(title),
-        style=asset("base.css") + style,
+        style=style_of(style),
         eyebrow=escape(eyebrow),
         heading=escape(title) if heading is None else heading,
         lead=_paragraph("why", lead),
@@ -40,6 +40,11 @@ def document(
         footer=escape(f"keat {keat.__version__}"),
         program=program,
     )
+
+
+def style_of(more: str) -> str:
+    """All CSS of a page, as it stands between its tags; ``more`` is what not every page needs."""
+    return f"\n{asset('base.css')}{more}\n"
 
 
 def asset(name: str) -> str:
