@@ -21,10 +21,11 @@ from keat.serve.batching import MOST_QUEUED, Batcher
 from keat.serve.beside_service import begun
 from keat.serve.door import Door
 from keat.serve.engine import Engine, Wanted
-from keat.serve.events import LabelTold, Pair, RankQuestion
+from keat.serve.events import Checked, LabelTold, Pair, RankQuestion
 from keat.serve.explain_requests import ExplainRequests
 from keat.serve.label_taking import tell
 from keat.serve.limits import Limits, NewIds
+from keat.serve.live_answers import Answer
 from keat.serve.live_feed import LiveFeed, memory, size_of_log
 from keat.serve.model_routes import ModelRoutes
 from keat.serve.openapi import description
@@ -39,7 +40,8 @@ SNAPSHOT_EVERY = 250_000  # events
 TRY_AGAIN = 60  # seconds after a snapshot that failed
 JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[Request], Awaitable[Response]]
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
+_encode = _encoder.encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +127,20 @@ class Gateway:
             async with self.batcher.between:  # the log is read, so nobody may be writing it
                 for event in repeated:
                     engine.require_same(event)
-        find, strangers = engine.ids.find, set()
-        for event in checked:
+        self.welcome(checked)
+        content, kind = encoded(await self.batcher.submit(checked, wanted), single, form)
+        return Response(content, media_type=kind)
+
+    def welcome(self, events: list[Checked]) -> None:
+        """Refuse events that would have too many new nodes join at once."""
+        find, strangers = self.engine.ids.find, set()
+        for event in events:
             if find(event.source, 0) is None:
                 strangers.add((0, event.source))
             if find(event.destination, 1) is None:
                 strangers.add((1, event.destination))
-        self.new_ids.take(len(strangers))
-        answers = await self.batcher.take(checked, wanted)
-        if single:
-            return Response(_encode(answers[0]), media_type=JSON)
-        if form == "ndjson":
-            return Response(msgspec.json.Encoder().encode_lines(answers), media_type=NDJSON)
-        return Response(_encode(answers), media_type=JSON)
+        if strangers:
+            self.new_ids.take(len(strangers))
 
     async def score(self, request: Request) -> Response:
         why = _flag(request, "reasons")
@@ -292,6 +295,15 @@ class Gateway:
                 raise TooLargeError(too_large)
             parts.append(part)
         return b"".join(parts), FORMS[kind]
+
+
+def encoded(answers: list[Answer], single: bool, form: Form) -> tuple[bytes, str]:
+    """Answers in the form in which the events came, and what that is called."""
+    if single:
+        return _encode(answers[0]), JSON
+    if form == "ndjson":
+        return _encoder.encode_lines(answers), NDJSON
+    return _encode(answers), JSON
 
 
 def _flag(request: Request, name: str) -> bool:
