@@ -1,227 +1,247 @@
 """How quickly a served run answers, over HTTP on this machine, beside what the disk itself does.
 
-    python -m benchmarks.serve [--quick] [--model keat-rank|keat-tgn] [--seconds 20]
+    python -m benchmarks.serve                     # all parts: half an hour or so
+    python -m benchmarks.serve one rank            # some
+    python -m benchmarks.serve --quick             # a glance at all
 
-The driver is open-loop: requests leave by the clock, whether or not earlier ones are answered, and a latency
-counts from the moment a request should have left. Client and server share the cores of the machine.
+    one       one event a request, 1,000 a second, kept for the process and on the disk
+    rank      which of 1,000 candidates
+    lines     NDJSON, scored and kept on the disk
+    restart   killed with -9, a million events after the last snapshot: seconds until it is ready again
+    growth    5 million events with ever-new nodes: the longest waits, which growth and snapshots lengthen
+    overload  a minute of twice what it can take
+
+The driver is open-loop (`benchmarks.open_loop`). Client and server share the cores of the machine. KEAT-TGN
+is measured in the first three parts. Lines are printed as they are measured, and at the end as a table.
 """
 
 from __future__ import annotations
 
-import argparse
-import asyncio
-import atexit
 import json
 import os
+import platform
 import shutil
 import subprocess
-import sys
 import tempfile
-import time
-from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-import keat
-from keat.datasets.payments import simulate_payments
+from benchmarks.benchmark_command import benchmark_parser, say
+from benchmarks.open_loop import Driven, Floats, by_time, drive, request
+from benchmarks.served import Load, Server, disk_syncs, ids_in_log
 
-Floats = npt.NDArray[np.float64]
-CONNECTIONS = 32
-AHEAD = 0.2  # seconds until the first request leaves
-CANDIDATES = 1_000
-LINES = 5_000  # of one request
-HEAD = "POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n"
+CANDIDATES, LINES, SMALL_LINES = 1_000, 5_000, 256
+MANY = "1000000"  # events that may wait, where all are sent at once
+NEVER = "1000000000"  # events between snapshots
 
 
-def request(path: str, body: bytes, kind: str = "application/json") -> bytes:
-    return HEAD.format(path=path, kind=kind, length=len(body)).encode() + body
+@dataclass(frozen=True)
+class Sizes:
+    seconds: float = 20.0
+    lines: int = 200_000
+    tail: int = 1_000_000
+    growth: int = 5_000_000
+    growth_rate: int = 8_000  # events a second
+    overload: float = 60.0
+    payments: int = 50_000
 
 
-class Connection(asyncio.Protocol):
-    """One connection on which a request waits for the answer of the one before."""
-
-    def __init__(self) -> None:
-        self.waiting: deque[tuple[float, asyncio.Future[tuple[float, int]]]] = deque()
-        self._buffer = b""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport: Any = transport
-
-    def data_received(self, data: bytes) -> None:
-        self._buffer += data
-        while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
-            head = self._buffer[:end].lower()
-            place = head.index(b"content-length:") + 15
-            length = int(head[place:].split(b"\r\n", 1)[0])
-            if len(self._buffer) < end + 4 + length:
-                return
-            self._buffer = self._buffer[end + 4 + length :]
-            due, done = self.waiting.popleft()
-            if not done.done():
-                done.set_result((time.perf_counter() - due, int(head[9:12])))
+QUICK = Sizes(2.0, 10_000, 20_000, 50_000, 5_000, 5.0, 5_000)
+Rows = list[tuple[str, str, str]]  # what, measured, to be reached
 
 
-async def drive(port: int, requests: list[bytes], rate: float) -> tuple[Floats, set[int]]:
-    """Latencies in ms and statuses of requests that leave at a rate."""
-    loop = asyncio.get_running_loop()
-    free = [(await loop.create_connection(Connection, "127.0.0.1", port))[1] for _ in range(CONNECTIONS)]
-    begin, results = time.perf_counter() + AHEAD, []
-    for number, sent in enumerate(requests):
-        due = begin + number / rate
-        wait = due - time.perf_counter()
-        if wait > 0:
-            await asyncio.sleep(wait)
-        connection = min(free, key=lambda one: len(one.waiting))
-        done: asyncio.Future[tuple[float, int]] = loop.create_future()
-        connection.waiting.append((due, done))
-        connection.transport.write(sent)
-        results.append(done)
-    found = await asyncio.gather(*results)
-    for connection in free:
-        connection.transport.close()
-    return np.array([one[0] for one in found]) * 1e3, {one[1] for one in found}
+def spoken(taken: Floats) -> str:
+    if len(taken) == 0:
+        return "none"
+    p50, p99 = np.percentile(taken, [50, 99])
+    return f"p50 {p50:.2f} ms, p99 {p99:.2f} ms, longest {taken.max():.1f} ms"
 
 
-class Server:
-    """A service in a process of its own."""
-
-    def __init__(self, run: Path, *options: str) -> None:
-        words = [sys.executable, "-m", "keat", "serve", str(run), "--port", "0", "--json", *options]
-        started = time.perf_counter()
-        self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        atexit.register(self.process.kill)  # also where a measurement fails
-        assert self.process.stdout is not None
-        ready = json.loads(self.process.stdout.readline())
-        self.port, self.seconds = int(ready["address"].rpartition(":")[2]), time.perf_counter() - started
-
-    def memory(self) -> float:
-        text = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(text.split("VmRSS:")[1].split()[0]) / 1024
-
-    def cpu(self) -> float:
-        """Seconds that it has computed for, which others on the machine do not change."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def stop(self) -> None:
-        self.process.terminate()
-        self.process.wait()
+def refused(found: Driven) -> str:
+    others = sorted(set(found.status.tolist()) - {200})
+    return "".join(f"; {np.count_nonzero(found.status == one):,} were answered {one}" for one in others)
 
 
-def small_disk_writes(folder: Path, number: int = 300) -> Floats:
-    """What the disk takes to bring one page home, in ms."""
-    taken = []
-    with (folder / "probe").open("wb", buffering=0) as file:
-        for _ in range(number):
-            file.write(b"x" * 4_096)
-            started = time.perf_counter()
-            os.fdatasync(file.fileno())
-            taken.append((time.perf_counter() - started) * 1e3)
-    return np.array(taken)
+def own(found: Driven) -> str:
+    return f" (driver late p99 {np.percentile(found.late, 99):.2f} ms)"
 
 
-def events_of(stream: keat.EventStream, start: int, number: int, names: list[str]) -> list[dict[str, Any]]:
-    """Events after the stream, of its own pairs."""
-    last = int(stream.t[-1])
+def one(load: Load, sizes: Sizes, scratch: Path) -> Rows:
+    rows: Rows = []
+    rate = 1_000 if load.run.name == "keat-rank" else 200
+    number = int(sizes.seconds * rate)
+    for durability in ("process", "disk"):
+        server = Server(load.run, "--durability", durability)
+        drive(server.port, load.singly(200), 200, 200)
+        synced, before = disk_syncs(scratch), server.computed()
+        found = drive(server.port, load.singly(number), number, rate)
+        computed = (server.computed() - before) / number
+        server.stop()
+        target = "p50 ≤ 1 ms, p99 ≤ 5 ms"
+        if durability == "disk":
+            rows.append(("the disk's own fdatasync of a page", spoken(synced), ""))
+            target = f"p99 ≤ {np.percentile(synced, 99) + 5:.1f} ms"
+        text = f"{spoken(found.latency)}{own(found)}; computing {computed * 1e3:.2f} ms each{refused(found)}"
+        rows.append((f"one event, {rate:,} a second, {durability}", text, target))
+    return rows
+
+
+def rank(load: Load, sizes: Sizes, scratch: Path) -> Rows:  # noqa: ARG001
+    server, rate = Server(load.run, "--durability", "process"), 50
+    known = np.unique(load.stream.dst)[:CANDIDATES].tolist()
+    strangers = range(10_000_000, 10_000_000 + CANDIDATES - len(known))
+    sources = load.stream.src[: int(rate * sizes.seconds)].tolist()
+    bodies = [json.dumps({"source": one, "candidates": [*known, *strangers]}).encode() for one in sources]
+    posts = [request("/v1/rank", body) for body in bodies]
+    drive(server.port, posts, 20, rate)
+    before = server.computed()
+    found = drive(server.port, posts, len(posts), rate)
+    computed = (server.computed() - before) / len(posts)
+    server.stop()
+    text = f"{spoken(found.latency)}{own(found)}; computing {computed * 1e3:.2f} ms each{refused(found)}"
+    return [(f"ranking {CANDIDATES:,}, {rate} a second", text, "p50 ≤ 2.5 ms, p99 ≤ 10 ms")]
+
+
+def lines(load: Load, sizes: Sizes, scratch: Path) -> Rows:  # noqa: ARG001
+    server = Server(load.run, "--durability", "disk", "--most-queued", MANY)
+    number = sizes.lines // LINES
+    posts = [*load.lines(load.events(sizes.lines), LINES)]
+    before = server.computed()
+    found = drive(server.port, posts, number, None, connections=4)
+    computed, memory = server.computed() - before, server.memory()
+    server.stop()
+    text = f"{sizes.lines / found.seconds:,.0f} events/s, {sizes.lines / computed:,.0f} a second of computing"
+    return [("NDJSON, scored, on the disk", f"{text}; {memory:,.0f} MB{refused(found)}", "≥ 20,000 events/s")]
+
+
+def restart(load: Load, sizes: Sizes, scratch: Path) -> Rows:  # noqa: ARG001
+    options = ("--durability", "process", "--snapshot-every", NEVER)
+    server = Server(load.run, *options, "--most-queued", MANY)
+    number = sizes.tail // LINES
+    found = drive(server.port, load.lines(load.events(sizes.tail), LINES), number, None, connections=2)
+    server.kill()
+    again = Server(load.run, *options)
+    seconds, memory = again.seconds, again.memory()
+    again.stop()
+    text = f"{seconds:.1f} s, {memory:,.0f} MB{refused(found)}"
+    return [(f"ready again after kill -9 with a tail of {sizes.tail:,} events", text, "≤ 10 s")]
+
+
+def growth(load: Load, sizes: Sizes, scratch: Path) -> Rows:  # noqa: ARG001
+    """In requests of 256 events by the clock, so that one which waits is seen, and so are those behind it."""
+    server = Server(load.run, "--durability", "process", "--new-ids", MANY)
+    rows, parts = [], 10
+    each = sizes.growth // parts // SMALL_LINES * SMALL_LINES
+    events = load.ever_new(each * parts)
+    for part in range(1, parts + 1):
+        number = each // SMALL_LINES
+        posts = load.lines(events, SMALL_LINES)
+        found = drive(server.port, posts, number, sizes.growth_rate / SMALL_LINES)
+        text = f"{spoken(found.latency)} (driver late, longest {found.late.max():.1f} ms)"
+        text += f"; {server.memory():,.0f} MB{refused(found)}"
+        rows.append((f"after {part * each:,} events with ever-new nodes", text, "longest ≤ 50 ms"))
+        say(f"{rows[-1][0]}: {text}")
+    server.stop()
+    return rows
+
+
+def overload(load: Load, sizes: Sizes, scratch: Path) -> Rows:  # noqa: ARG001
+    server = Server(load.run, "--durability", "process")
+    first = load.sent
+    drive(server.port, load.singly(500), 500, None)
+    number = int(2_000 * min(sizes.seconds, 5.0))
+    most = drive(server.port, load.singly(number), number, None)
+    able = np.count_nonzero(most.status == 200) / most.seconds
+    number = int(able / 4 * min(sizes.seconds, 10.0))
+    calm = drive(server.port, load.singly(number), number, able / 4)
+    before, begun = server.memory(), load.sent
+    number = int(2 * able * sizes.overload)
+    found = drive(server.port, load.singly(number), number, 2 * able, connections=256)
+    memory = server.memory()
+    server.kill()
+    there = ids_in_log(load.run)
+    counted = set(there)
+    promised = {f"event {begun + place}" for place in np.flatnonzero(found.status == 200).tolist()}
+    own_ids = [name for name in there if int(name.split()[1]) >= first]
+    p99 = np.percentile(calm.of(200), 99)
+    others = set(found.status.tolist()) - {200, 429}
+    halves = [f"{np.percentile(part, 99):.0f}" for part in by_time(found, 2)]
     return [
-        {
-            "source": int(stream.src[place % len(stream)]),
-            "destination": int(stream.dst[place % len(stream)]),
-            "time": last + place // 10,
-            "id": f"event {place}",
-            **({"features": dict.fromkeys(names, 0.5)} if names else {}),
-        }
-        for place in range(start, start + number)
+        ("one event a request, as many as it can", f"{able:,.0f} events/s{refused(most)}", ""),
+        ("of a quarter of that", spoken(calm.of(200)) + refused(calm), ""),
+        (
+            f"of twice that for {sizes.overload:.0f} s, accepted",
+            spoken(found.of(200)) + own(found),
+            f"p99 ≤ {3 * p99:.1f} ms",
+        ),
+        ("of these, refused with 429", spoken(found.of(429)) + refused(found), "no other status"),
+        (
+            "p99 of all answers in both halves",
+            f"{' and '.join(halves)} ms; other statuses {others}",
+            "as one",
+        ),
+        ("memory before and after", f"{before:,.0f} and {memory:,.0f} MB", "bounded"),
+        (
+            "acknowledged, and not in the log after kill -9",
+            f"{len(promised - counted):,} of {len(promised):,}; twice: {len(own_ids) - len(set(own_ids)):,}",
+            "0",
+        ),
     ]
 
 
-def percentiles(taken: Floats) -> str:
-    p50, p99 = np.percentile(taken, [50, 99])
-    return f"p50 {p50:7.2f} ms   p99 {p99:7.2f} ms   longest {taken.max():8.2f} ms"
+PARTS: dict[str, Callable[[Load, Sizes, Path], Rows]] = {
+    "one": one,
+    "rank": rank,
+    "lines": lines,
+    "restart": restart,
+    "growth": growth,
+    "overload": overload,
+}
+OF_TGN = ("one", "rank", "lines")
 
 
-def said(what: str, taken: Floats, status: set[int], computed: float | None = None) -> None:
-    """``computed`` is how long the service did, for all of them."""
-    refused = "" if status == {200} else f"   statuses {sorted(status)}"
-    each = "" if computed is None else f"   computing {1e3 * computed / len(taken):.2f} ms each"
-    print(f"{what:<40}{percentiles(taken)}{each}{refused}", flush=True)
-
-
-class Load:
-    """What is sent to a service; events go on where the last measurement ended."""
-
-    def __init__(self, stream: keat.EventStream, names: list[str]) -> None:
-        self.stream, self.names, self.sent = stream, names, 0
-
-    def events(self, number: int) -> list[bytes]:
-        found = events_of(self.stream, self.sent, number, self.names)
-        self.sent += number
-        return [json.dumps(event).encode() for event in found]
-
-    def single(self, server: Server, seconds: float, rate: float, durability: str) -> None:
-        posts = [request("/v1/events", body) for body in self.events(200 + int(seconds * rate))]
-        asyncio.run(drive(server.port, posts[:200], 200))
-        before = server.cpu()
-        taken, status = asyncio.run(drive(server.port, posts[200:], rate))
-        said(f"one event, {rate:,.0f} a second, {durability}", taken, status, server.cpu() - before)
-
-    def ranking(self, server: Server, seconds: float, rate: float = 50) -> None:
-        known = np.unique(self.stream.dst)[:CANDIDATES].tolist()
-        strangers = range(10_000_000, 10_000_000 + CANDIDATES - len(known))
-        asked = {"source": int(self.stream.src[0]), "candidates": [*known, *strangers]}
-        posts = [request("/v1/rank", json.dumps(asked).encode())] * int(rate * seconds)
-        asyncio.run(drive(server.port, posts[:20], rate))
-        before = server.cpu()
-        taken, status = asyncio.run(drive(server.port, posts, rate))
-        said(f"ranking {CANDIDATES:,}, {rate:,.0f} a second", taken, status, server.cpu() - before)
-
-    def lines(self, server: Server, total: int, durability: str) -> None:
-        lines = self.events(total)
-        parts = [b"\n".join(lines[start : start + LINES]) for start in range(0, total, LINES)]
-        posts = [request("/v1/events", part, "application/x-ndjson") for part in parts]
-        started, before = time.perf_counter(), server.cpu()
-        _, status = asyncio.run(drive(server.port, posts, 1e9))
-        seconds, computed = time.perf_counter() - started - AHEAD, server.cpu() - before
-        refused = "" if status == {200} else f"   statuses {sorted(status)}"
-        print(
-            f"{f'NDJSON, scored and kept, {durability}':<40}{total / seconds:,.0f} events/s, "
-            f"{total / computed:,.0f} a second of computing{refused}"
-        )
+def machine() -> str:
+    words = ["git", "-C", str(Path(__file__).parent), "describe", "--always", "--dirty"]
+    commit = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+    with Path("/proc/cpuinfo").open() as file:
+        model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "")
+    load = os.getloadavg()[0]
+    return (
+        f"{os.cpu_count()} cores of {model or platform.machine()}, load before {load:.1f}; "
+        f"Python {platform.python_version()}; commit {commit}"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--model", default="keat-rank")
-    parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--rate", type=float, default=1_000.0)
+    parser = benchmark_parser(__doc__)
+    parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all if none is given")
+    parser.add_argument("--quick", action="store_true", help="few of everything")
+    parser.add_argument("--model", default=None, help="keat-rank or keat-tgn; both if none is given")
     given = parser.parse_args()
-    seconds, total = (2.0, 20_000) if given.quick else (given.seconds, 200_000)
-    scratch = Path(tempfile.mkdtemp(prefix="keat-serve-"))
-    stream = simulate_payments(5_000 if given.quick else 50_000, seed=1)
-    run = scratch / "run"
-    keat.train(given.model, stream, out=run, epochs=1, watchers=[])
-    names = [] if given.model == "keat-rank" else [f"feature {k + 1}" for k in range(stream.feature_dim)]
-    load = Load(stream, names)
-    print(f"load of the machine before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    said("the disk's own fdatasync of a page", small_disk_writes(scratch), {200})
-    for durability in ("process", "disk"):
-        server = Server(run, "--durability", durability, "--most-queued", "1000000")
-        load.single(server, seconds, given.rate, durability)
-        if durability == "process":
-            load.ranking(server, seconds)
-        load.lines(server, total, durability)
-        print(f"memory of the service: {server.memory():,.0f} MB")
-        if durability == "disk":
-            server.process.kill()
-            server.process.wait()
-            server = Server(run)
-            print(f"ready again after kill -9, {load.sent:,} events in the log: {server.seconds:.1f} s")
-        server.stop()
-    shutil.rmtree(scratch)
+    for name in given.parts:
+        if name not in PARTS:
+            parser.error(f"there is no part '{name}'; choose of {', '.join(PARTS)}")
+    sizes, about = QUICK if given.quick else Sizes(), machine()
+    say(about)
+    table: Rows = []
+    for model in ("keat-rank", "keat-tgn") if given.model is None else (given.model,):
+        for part in given.parts or PARTS:
+            if model != "keat-rank" and part not in OF_TGN:
+                continue
+            scratch = Path(tempfile.mkdtemp(prefix="keat-serve-"))
+            for what, measured, wanted in PARTS[part](Load(model, scratch, sizes.payments), sizes, scratch):
+                table.append((f"{model}: {what}", measured, wanted))
+                say(" | ".join(table[-1]))
+            shutil.rmtree(scratch)
+    if given.json:
+        print(json.dumps({"machine": about, "rows": table}))
+        return
+    print(f"{about}\n\n| | measured | wanted |\n| --- | --- | --- |")
+    for row in table:
+        print(f"| {' | '.join(row)} |")
 
 
 if __name__ == "__main__":

@@ -45,6 +45,14 @@ BAD: dict[str, Bad] = {
     "a last alert that is none": Bad(
         "/v1/alerts", None, 422, "no number of an event", "GET", {"Last-Event-ID": "x"}
     ),
+    "an order that is none": Bad("/v1/models", {"do": "explode"}, 422, "'do'"),
+    "no order": Bad("/v1/models", {}, 422, "'do'"),
+    "loading nothing": Bad("/v1/models", {"do": "load"}, 422, "Name the run"),
+    "loading without a folder": Bad("/v1/models", {"do": "load", "run": "next"}, 422, "--models"),
+    "loading a path": Bad("/v1/models", {"do": "load", "run": "../../etc"}, 422, "--models"),
+    "switching to nothing": Bad("/v1/models", {"do": "switch"}, 422, "load one first"),
+    "switching to a name": Bad("/v1/models", {"do": "switch", "run": "next"}, 422, "leave out the run"),
+    "two orders": Bad("/v1/models", [{"do": "drop"}, {"do": "drop"}], 413, "more than the 1"),
     "no content type": Bad(EVENTS, EVENT, 415, "Content-Type", headers={}),
     "a form": Bad(EVENTS, "a=b", 415, "Content-Type", headers={"Content-Type": "text/plain"}),
     "xml": Bad(EVENTS, "<a/>", 415, "Content-Type", headers={"Content-Type": "application/xml"}),

@@ -3,10 +3,10 @@
     python tests/serve/live_killing.py KILLS SEED FOLDER
 
 A client sends events in requests, each until it is acknowledged; the service is a process of its own, which
-is ended at a step on the way of an event to the disk, of a snapshot, a checkpoint or a seal, or at any moment
-in between. It is started again and the client goes on with what was not acknowledged. In the end every event
-is in the log once, and answers and state are those of a service that was never killed. Prints one JSON
-object.
+is ended at a step on the way of an event to the disk, of a snapshot, a checkpoint, a seal or an exchange of
+models, or at any moment in between. It is started again and the client goes on with what was not
+acknowledged. In the end every event is in the log once, and answers and state are those of a service that was
+never killed. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ from live_runs import checked, later_events, live_run
 from keat.serve import sealing, steps
 from keat.serve.engine import Engine
 from keat.serve.events import Checked
-from keat.serve.log_records import Settings
+from keat.serve.log_records import Settings, Swap
+from keat.serve.swapping import Shadow, catch_up, open_beside
 
 EVENTS, REQUEST = 90, 6
+ONCE = ("model copied aside", "model in place")  # steps that are reached once
 MODELS = ("keat-rank", "keat-tgn")
 Acknowledge = Callable[[int, list[Any]], None]
 
@@ -49,6 +51,9 @@ def work(run: Path, requests: list[list[Checked]], begun: int, acknowledge: Ackn
     """A service that takes the requests from number ``begun`` on."""
     engine = Engine(run, "process")
     for number in range(begun, len(requests)):
+        for place, (at, other) in enumerate(((7, run.parent / "next"), (11, run))):
+            if number == at and sum(isinstance(one.record, Swap) for one in engine.log.records()) == place:
+                exchange(engine, other)
         acknowledge(number, [msgspec.to_builtins(answer) for answer in engine.take(requests[number])])
         if number % 4 == 3:
             engine.set(Settings(alerts=number))
@@ -59,6 +64,22 @@ def work(run: Path, requests: list[list[Checked]], begun: int, acknowledge: Ackn
             sealing.seal(run, run / "sealed.parquet")
     (run / "digest").write_text(engine.digest())
     engine.close()
+
+
+def exchange(engine: Engine, run: Path) -> None:
+    """Load another run beside, and switch to it."""
+    model, ids, tail = open_beside(engine.base, engine.folder, run)
+    catch_up(model, engine.log, ids, tail)
+    engine.shadow = Shadow(model, run.name)
+    engine.switch()
+
+
+def another(run: Path, place: Path) -> None:
+    """A run of the same weights that is another by its calibration, which it has not."""
+    shutil.copytree(run, place, ignore=shutil.ignore_patterns("live", ".lock"))
+    lines = [json.loads(line) for line in (place / "metrics.jsonl").read_text().splitlines()]
+    kept = [json.dumps(line | {"calibration": None}) + "\n" for line in lines]
+    (place / "metrics.jsonl").write_text("".join(kept))
 
 
 def in_a_child(job: Callable[[], None], after: float | None) -> int:
@@ -111,7 +132,7 @@ def one_kill(
 
     def killed() -> None:
         if step is not None:
-            kill_at(step, draw.choice([1, 2]))
+            kill_at(step, 1 if step in ONCE else draw.choice([1, 2]))
         work(run, requests, 0, acknowledge)
 
     ended = in_a_child(killed, None if step is not None else draw.uniform(0.0, 0.5))
@@ -146,7 +167,8 @@ def main(kills: int, seed: int, scratch: Path) -> dict[str, Any]:
         requests = requests_of(run)
         shutil.rmtree(run / "live")
         fresh = scratch / f"fresh-{name}"
-        shutil.copytree(run, fresh)
+        another(run, run.parent / "next")
+        shutil.copytree(run.parent, fresh)
         expected: list[Any] = []
         work(run, requests, 0, lambda number, answers, into=expected: into.append([number, answers]))  # type: ignore[misc]
         prepared[name] = fresh, requests, json.loads(json.dumps(expected)), (run / "digest").read_text()
@@ -156,7 +178,7 @@ def main(kills: int, seed: int, scratch: Path) -> dict[str, Any]:
         step = None if number >= len(steps.STEPS) and number % 2 else steps.STEPS[number % len(steps.STEPS)]
         fresh, requests, expected, digest = prepared[name]
         run = Path(tempfile.mkdtemp(dir=scratch)) / "run"
-        shutil.copytree(fresh, run)
+        shutil.copytree(fresh, run.parent, dirs_exist_ok=True)
         fault = one_kill(run, requests, expected, step, draw)
         if fault is None and (run / "digest").read_text() != digest:
             fault = "another state"

@@ -19,7 +19,6 @@ from keat.runs.run import open_kept
 from keat.serve.engine import ConflictError, Engine, Wanted
 from keat.serve.events import Event
 from keat.serve.live_answers import Answer
-from keat.serve.log_replay import happened_in
 from keat.serve.log_rows import columns_of
 from keat.tasks.link import LinkClassification
 from keat.training.evaluate import continue_evaluation
@@ -42,7 +41,7 @@ def exact(answers: list[Answer]) -> list[tuple[object, ...]]:
 def logged(engine: Engine) -> EventStream:
     """The events of a log, as a stream."""
     rows = [row for _, row in engine.log.rows()]
-    events = happened_in(engine.served, rows, len(engine.ids), 0)
+    events = engine.model.happened_in(rows, len(engine.ids))
     return EventStream.from_arrays(
         events.src, events.dst, events.t, events.features, num_nodes=len(engine.ids), unit=engine.state.unit
     )

@@ -130,7 +130,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 def test_the_latest_events_are_those_of_the_log_after_a_restart(engine: Engine) -> None:
-    naming = Naming(engine.ids, engine.served.run.unit, engine.models, engine.served.calibration)
+    naming = Naming(engine.ids, engine.served.run.unit, engine.models)
     before = engine.latest.shown(naming)
     again = Engine(engine.served.run.folder, write=False)
     feed = LiveFeed(again, Batcher(again), Metrics())
@@ -141,7 +141,7 @@ def test_the_latest_events_are_those_of_the_log_after_a_restart(engine: Engine) 
 
 
 def test_the_latest_alerts_are_those_of_the_log(engine: Engine) -> None:
-    naming = Naming(engine.ids, engine.served.run.unit, engine.models, engine.served.calibration)
+    naming = Naming(engine.ids, engine.served.run.unit, engine.models)
     written = [first + place for first, row in engine.log.rows() for place in row.alerts]
     assert written
     assert [one.seq for one in engine.latest.alerts(naming)] == written[::-1][:SHOWN]

@@ -56,6 +56,14 @@ def serve_command(
     snapshot_every: Annotated[
         int, typer.Option(callback=at_least(1), help="Events between two snapshots of the state.")
     ] = 250_000,
+    models: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            file_okay=False,
+            help="Folder of runs that may be loaded beside this one and exchanged for it (POST /v1/models).",
+        ),
+    ] = None,
     rank: Annotated[bool, typer.Option("--rank", help="From a pipe: with ranks and shares.")] = False,
     reasons: Annotated[bool, typer.Option("--reasons", help="From a pipe: with reasons in words.")] = False,
     seal: Annotated[
@@ -106,7 +114,7 @@ def serve_command(
             )
 
     one_thread()
-    service = Service(host, port, token or None, Limits(new_ids=new_ids), most_queued, snapshot_every)
+    service = Service(host, port, token or None, Limits(new_ids=new_ids), most_queued, snapshot_every, models)
     serve(folder, service, durability, Settings(alerts), ready)  # type: ignore[arg-type]
 
 

@@ -48,7 +48,7 @@ def alerts_in(engine: Engine, first: int, row: Row) -> list[Alert]:
     if not row.alerts:
         return []
     columns, names = columns_of([row]), engine.ids.labels
-    answers = answers_of(row, first, engine.models, engine.served.calibration, row.alerts)
+    answers = answers_of(row, first, engine.models, row.alerts)
     return [
         Alert(
             answer.seq,

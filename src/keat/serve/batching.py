@@ -53,7 +53,8 @@ class Batcher:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._loop = asyncio.get_running_loop()
+        self._task = self._loop.create_task(self._run())
 
     async def stop(self) -> None:
         """End between two batches; what waits is refused."""
@@ -64,17 +65,21 @@ class Batcher:
             request.refuse(BusyError("The service is stopping; send the events again."))
         self._requests.clear()
 
-    async def take(self, events: Sequence[Checked], wanted: Wanted) -> list[Answer]:
+    def submit(self, events: Sequence[Checked], wanted: Wanted) -> asyncio.Future[list[Answer]]:
         """The answers of events, once all of them are committed."""
         self.require_state()
-        if self.queued and self.queued + len(events) > self.most_queued:
-            raise BusyError(f"{self.queued:,} events are waiting already; send them again in a second.")
-        done: asyncio.Future[list[Answer]] = asyncio.get_running_loop().create_future()
+        self.require_place(len(events))
+        done: asyncio.Future[list[Answer]] = self._loop.create_future()
         self.queued += len(events)
         self.most_waiting = max(self.most_waiting, self.queued)
         self._requests.append(_Request(events, wanted, done))
         self._wake.set()
-        return await done
+        return done
+
+    def require_place(self, events: int = 1) -> None:
+        """Whether so many may still wait."""
+        if self.queued and self.queued + events > self.most_queued:
+            raise BusyError(f"{self.queued:,} events are waiting already; send them again in a second.")
 
     def require_state(self) -> None:
         """Never a score from a state that is not the log's."""

@@ -11,7 +11,7 @@ from keat.serve.engine import Engine
 
 async def begun(engine: Engine, verb: str, *more: str) -> asyncio.subprocess.Process:
     """A process that was told a verb; what it says is read, unless it is a snapshot, which says nothing."""
-    words = [sys.executable, "-m", "keat.serve.aside", verb, str(engine.served.run.folder), *more]
+    words = [sys.executable, "-m", "keat.serve.aside", verb, str(engine.base.run.folder), *more]
     pipe = asyncio.subprocess.DEVNULL if verb == "snapshot" else asyncio.subprocess.PIPE
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return await asyncio.create_subprocess_exec(*words, stdout=pipe, env=environment)

@@ -126,6 +126,21 @@ class Client:
         finally:
             connection.close()
 
+    def models(self) -> Object:
+        """Which model answers, and how the one beside it compares."""
+        answer: Object = self._ask("GET", "/v1/models")
+        return answer
+
+    def load(self, run: str) -> Object:
+        """Have a run loaded beside the one that answers."""
+        answer: Object = self._ask("POST", "/v1/models", {"do": "load", "run": run}, again=False)
+        return answer
+
+    def switch(self) -> Object:
+        """Exchange the model beside for the one that answers; once more, and it is taken back."""
+        answer: Object = self._ask("POST", "/v1/models", {"do": "switch"}, again=False)
+        return answer
+
     def ready(self) -> Object:
         answer: Object = self._ask("GET", "/readyz")
         return answer

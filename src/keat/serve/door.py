@@ -52,7 +52,7 @@ class Door:
                 message["headers"] = [*message["headers"], *more]
             await send(message)
 
-        found = self._refused(scope)
+        found = self.refused(dict(scope["headers"]), scope["path"])
         if found is None:
             await self.app(scope, receive, _as_json(send_closed))
             return
@@ -66,9 +66,11 @@ class Door:
         await send_closed({"type": "http.response.start", "status": status, "headers": headers})
         await send_closed({"type": "http.response.body", "body": body})
 
-    def _refused(self, scope: Scope) -> tuple[int, str, list[tuple[bytes, bytes]]] | None:
-        headers = dict(scope["headers"])
-        if self._token is not None and scope["path"] not in OPEN:
+    def refused(
+        self, headers: dict[bytes, bytes], path: str
+    ) -> tuple[int, str, list[tuple[bytes, bytes]]] | None:
+        """Status, sentence and headers for one who may not come in."""
+        if self._token is not None and path not in OPEN:
             given = headers.get(b"authorization", b"")
             if not given:
                 sentence = "This service needs a token; send it as 'Authorization: Bearer TOKEN'."

@@ -23,7 +23,8 @@ from keat.serve.ahead import Ahead
 from keat.serve.events import Checked, Checker
 from keat.serve.late_truth import KEPT, Truth
 from keat.serve.latest_events import LatestEvents
-from keat.serve.live_answers import Answer, answers_of
+from keat.serve.live_answers import Answer, Answerer, answers_of
+from keat.serve.live_model import LiveModel
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability, Log
 from keat.serve.log_records import Settings
@@ -33,6 +34,7 @@ from keat.serve.recent_ids import RecentIds
 from keat.serve.served_run import ServedRun
 from keat.serve.state_snapshots import remove_leftovers, write_snapshot
 from keat.serve.steps import reached
+from keat.serve.swapping import Shadow, answerers, swap_to
 from keat.serve.verdicts import Judge
 
 BATCH = 256  # events at most that are committed together
@@ -93,15 +95,15 @@ class Engine:
         until: int | None = None,
     ) -> None:
         """``settings`` hold from now on, and are a record of the log; without them those of the log do."""
-        self.served = served = ServedRun.open(folder)
-        self.folder, self.counts = served.live_folder, Counts()
+        self.base = ServedRun.open(folder)  # the run that the log began with; another may answer since
+        self.folder, self.counts = self.base.live_folder, Counts()
         if write:
             make_folder(self.folder)
             busy = f"{folder} is being served by another process; stop that one first."
             self._lock = lock_folder(self.folder, busy, seconds=1.0)
             remove_leftovers(self.folder)
-        self.log = Log(self.folder, served.about(), durability, write)
-        self.models = [served.fingerprint]
+        self.log = Log(self.folder, self.base.about(), durability, write)
+        self.shadow: Shadow | None = None
         self.recent, self.latest = RecentIds(), LatestEvents()
         self.announce: Callable[[int, Row], None] | None = None  # is told of rows with alerts
         self._restore(until, self.recent if write else None)
@@ -110,13 +112,32 @@ class Engine:
 
     def _restore(self, until: int | None = None, recent: RecentIds | None = None) -> None:
         """The state as the log has it."""
-        self.ids, self.state, self.watch = replayed(self.served, self.log, until, recent)
-        self.ahead = Ahead(self.state)
-        run = self.served.run
-        self.checker = Checker(self.ids, self.served.features, run.unit, self.state.last_time)
-        self.judge = Judge(self.served, self.ids, self.state, self.ahead)
+        self.ids, model, self.watch = replayed(self.base, self.log, until, recent)
+        self.models = answerers(self.base, self.log)
+        self._use(model)
+        self.checker = Checker(self.ids, self.base.features, self.base.run.unit, self.state.last_time)
         self.truth = Truth(SECONDS_PER[self.state.unit])
         self.untold = list(self.log.labels().items())[-KEPT:]  # labels that are still to be looked at
+
+    def _use(self, model: LiveModel) -> None:
+        """Have a model answer from now on."""
+        self.model, self.served, self.state = model, model.served, model.state
+        self.ahead = Ahead(self.state)
+        self.judge = Judge(self.served, model.ids, self.state, self.ahead)
+
+    def switch(self) -> None:
+        """Have the shadow answer from now on, and the present model be the shadow; between two batches. The
+        log has it when this returns, and nothing has changed if it raises."""
+        shadow = self.shadow
+        if shadow is None:
+            raise InputError("There is no model beside the present one; load one first.")
+        record = swap_to(shadow.model.served)
+        self.log.record(record)
+        self.watch.told(record)
+        self.models.append(Answerer(shadow.model.fingerprint, shadow.model.served.calibration))
+        self.shadow = Shadow(self.model, self.model.served.run.folder.name)
+        self._use(shadow.model)
+        reached("model switched")
 
     def set(self, settings: Settings) -> None:
         """Work by these settings from now on; between two batches."""
@@ -187,7 +208,8 @@ class Engine:
         late = np.flatnonzero(sent < t)
         columns = [list(column) for column in zip(*(event.features for event in fresh), strict=True)]
         features = self.served.features.encoded(columns, len(fresh))
-        happened = Happened(src, dst, t, features)
+        self.model.follow(self.ids)
+        happened = Happened(self.model.own(src), self.model.own(dst), t, features)
         beside: dict[int, Beside] = {}
         if wanted.alone:
             self.state.settle(int(t[0]))
@@ -224,7 +246,9 @@ class Engine:
             self.ahead.happened(prepared.happened)
             self.latest.add(prepared.first, row)
             self.watch.follow(prepared.first, row)
-            own = answers_of(row, prepared.first, self.models, self.served.calibration)
+            if self.shadow is not None:
+                self.shadow.take(row, self.ids)
+            own = answers_of(row, prepared.first, self.models)
             counts.events += len(row)
             counts.batches += 1
             counts.late += len(row.late)
@@ -244,7 +268,7 @@ class Engine:
     def take_back(self, prepared: Prepared | None = None) -> None:
         """A batch that did not come to the log, or could not be scored: it never happened."""
         if prepared is None or prepared.row is not None:
-            self.served = ServedRun.open(self.served.run.folder)
+            self.base = ServedRun.open(self.base.run.folder)
             self._restore()
 
     # -- looking back ----------------------------------------------------------------------------------
@@ -252,7 +276,7 @@ class Engine:
     def answer(self, number: int) -> Answer:
         """The answer of an event that is in the log."""
         first, row = self.log.row_of(number)
-        return answers_of(row, first, self.models, self.served.calibration, [number - first])[0]
+        return answers_of(row, first, self.models, [number - first])[0]
 
     def require_same(self, event: Checked) -> None:
         """An event whose id is known is the one that it was before."""
@@ -289,7 +313,7 @@ class Engine:
 
     def digest(self) -> str:
         """A hash of the state: two engines with the same log have the same."""
-        return self.state.digest(len(self.ids))
+        return self.state.digest(len(self.model.ids))
 
 
 def again(answer: Answer) -> Answer:

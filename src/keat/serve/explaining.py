@@ -13,7 +13,6 @@ from keat.explain.scored import Scored
 from keat.report.explained.explained_page import page
 from keat.runs.present import PENDING
 from keat.serve.engine import Engine
-from keat.serve.log_replay import happened_in
 from keat.serve.log_rows import columns_of, logits_of
 from keat.serve.verdicts import in_words
 
@@ -33,13 +32,14 @@ def page_of_event(folder: Path, number: int) -> dict[str, Any]:
 
 def _explained(folder: Path, number: int) -> tuple[Explained, dict[str, Any]]:
     engine = Engine(folder, write=False, until=number - 1)
-    log, served, ids, state = engine.log, engine.served, engine.ids, engine.state
+    log, served, ids, state, model = engine.log, engine.served, engine.ids, engine.state, engine.model
     if not 1 <= number <= log.tail.event:
         raise InputError(f"There is no event {number}; the log has events 1 to {log.tail.event:,}.")
     first, row = log.row_of(number)
     place, columns = number - first, columns_of([row])
     ids.welcome(row.newcomers)
-    happened, t = happened_in(served, [row], len(ids), state.last_time), int(columns.t[place])
+    model.follow(ids)
+    happened, t = model.happened_in([row], len(ids)), int(columns.t[place])
     state.observe(happened[:place])
     state.settle(t)
     tensors = state.tensors()
@@ -47,7 +47,7 @@ def _explained(folder: Path, number: int) -> tuple[Explained, dict[str, Any]]:
         if name.startswith(PENDING):  # of the same time: it was scored without them
             tensors[name] = tensors[name][:0]
     run = served.run
-    run.present.restore(ids.names(), run.present.seen, tensors)
+    run.present.restore(model.ids.names(), run.present.seen, tensors)
     source, destination = ids.labels[columns.src[place]], ids.labels[columns.dst[place]]
     features = None
     if run.spec.task.kind == "node-label" and row.features:
@@ -59,7 +59,7 @@ def _explained(folder: Path, number: int) -> tuple[Explained, dict[str, Any]]:
         "seq": number,
         "logit": float(logits_of(row)[place]),
         "late": row.late.get(place),
-        "model": engine.models[row.model],
+        "model": engine.models[row.model].fingerprint,
         "why": x.why,
         "reasons": in_words(x) if isinstance(x, Scored) and x.pair is not None else [x.why],
     }

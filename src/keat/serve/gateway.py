@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 from starlette.applications import Starlette
@@ -20,11 +21,13 @@ from keat.serve.batching import MOST_QUEUED, Batcher
 from keat.serve.beside_service import begun
 from keat.serve.door import Door
 from keat.serve.engine import Engine, Wanted
-from keat.serve.events import LabelTold, Pair, RankQuestion
+from keat.serve.events import Checked, LabelTold, Pair, RankQuestion
 from keat.serve.explain_requests import ExplainRequests
 from keat.serve.label_taking import tell
 from keat.serve.limits import Limits, NewIds
+from keat.serve.live_answers import Answer
 from keat.serve.live_feed import LiveFeed, memory, size_of_log
+from keat.serve.model_routes import ModelRoutes
 from keat.serve.openapi import description
 from keat.serve.page_routes import page_routes
 from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objects
@@ -37,7 +40,8 @@ SNAPSHOT_EVERY = 250_000  # events
 TRY_AGAIN = 60  # seconds after a snapshot that failed
 JSON, NDJSON, TEXT = "application/json", "application/x-ndjson", "text/plain; version=0.0.4; charset=utf-8"
 Handler = Callable[[Request], Awaitable[Response]]
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
+_encode = _encoder.encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Service:
     limits: Limits = field(default_factory=Limits)
     most_queued: int = MOST_QUEUED
     snapshot_every: int = SNAPSHOT_EVERY
+    models: Path | None = None  # the folder whose runs may be loaded beside the one that answers
 
 
 class Gateway:
@@ -60,7 +65,7 @@ class Gateway:
         self.new_ids = NewIds(service.limits.new_ids)
         self.batcher = Batcher(engine, service.most_queued)
         self.feed, self.why = LiveFeed(engine, self.batcher, self.metrics), ExplainRequests(engine)
-        self.watching = WatchRoutes(self)
+        self.watching, self.models = WatchRoutes(self), ModelRoutes(self, service.models)
         self._snapshot: asyncio.subprocess.Process | None = None
         self._tried = 0.0  # when it was begun
 
@@ -70,11 +75,13 @@ class Gateway:
             "/v1/score": self.score,
             "/v1/rank": self.rank,
             "/v1/labels": self.labels,
+            "/v1/models": self.models.order,
         }
         gets: dict[str, Handler] = {
             "/v1/explain/{seq}": self.why.as_json,
             "/v1/explain/{seq}/page": self.why.as_page,
             "/v1/live": self.feed.live,
+            "/v1/models": self.models.show,
             "/metrics": self.show_metrics,
             "/healthz": self.health,
             "/readyz": self.ready,
@@ -112,7 +119,7 @@ class Gateway:
 
     async def events(self, request: Request) -> Response:
         wanted = Wanted(_flag(request, "rank"), _flag(request, "reasons"))
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         engine = self.engine
         checked, single = checked_events(engine.checker, body, form, self.service.limits)
         repeated = [event for event in checked if event.id and engine.recent.get(event.id) is not None]
@@ -120,23 +127,24 @@ class Gateway:
             async with self.batcher.between:  # the log is read, so nobody may be writing it
                 for event in repeated:
                     engine.require_same(event)
-        find, strangers = engine.ids.find, set()
-        for event in checked:
+        self.welcome(checked)
+        content, kind = encoded(await self.batcher.submit(checked, wanted), single, form)
+        return Response(content, media_type=kind)
+
+    def welcome(self, events: list[Checked]) -> None:
+        """Refuse events that would have too many new nodes join at once."""
+        find, strangers = self.engine.ids.find, set()
+        for event in events:
             if find(event.source, 0) is None:
                 strangers.add((0, event.source))
             if find(event.destination, 1) is None:
                 strangers.add((1, event.destination))
-        self.new_ids.take(len(strangers))
-        answers = await self.batcher.take(checked, wanted)
-        if single:
-            return Response(_encode(answers[0]), media_type=JSON)
-        if form == "ndjson":
-            return Response(msgspec.json.Encoder().encode_lines(answers), media_type=NDJSON)
-        return Response(_encode(answers), media_type=JSON)
+        if strangers:
+            self.new_ids.take(len(strangers))
 
     async def score(self, request: Request) -> Response:
         why = _flag(request, "reasons")
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         pairs, single = objects(Pair, body, form, self.service.limits.pairs, "pairs")
         engine, read = self.engine, self.engine.checker
         source = [read.ids.read(pair.source) for pair in pairs]
@@ -152,7 +160,7 @@ class Gateway:
         return Response(_encode(about | {"pairs": scored}), media_type=JSON)
 
     async def rank(self, request: Request) -> Response:
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         questions, single = objects(RankQuestion, body, form, 100, "questions")
         engine, read = self.engine, self.engine.checker
         found = []
@@ -172,7 +180,7 @@ class Gateway:
         return Response(_encode(found[0] if single else found), media_type=JSON)
 
     async def labels(self, request: Request) -> Response:
-        body, form = await self._body(request)
+        body, form = await self.body(request)
         told, _ = objects(LabelTold, body, form, self.service.limits.events, "labels")
         last, now = self.engine.log.tail.event, int(time.time())
         rows = []
@@ -237,6 +245,7 @@ class Gateway:
         try:
             yield
         finally:
+            self.models.stop()
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
@@ -270,7 +279,7 @@ class Gateway:
         failed = self._snapshot.returncode not in (None, 0)
         return self._snapshot.returncode == 0 or (failed and now > self._tried + TRY_AGAIN)
 
-    async def _body(self, request: Request) -> tuple[bytes, Form]:
+    async def body(self, request: Request) -> tuple[bytes, Form]:
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind not in FORMS:
             raise RefusedError(415, f"Send {JSON} or {NDJSON}, and say so in Content-Type.")
@@ -286,6 +295,15 @@ class Gateway:
                 raise TooLargeError(too_large)
             parts.append(part)
         return b"".join(parts), FORMS[kind]
+
+
+def encoded(answers: list[Answer], single: bool, form: Form) -> tuple[bytes, str]:
+    """Answers in the form in which the events came, and what that is called."""
+    if single:
+        return _encode(answers[0]), JSON
+    if form == "ndjson":
+        return _encoder.encode_lines(answers), NDJSON
+    return _encode(answers), JSON
 
 
 def _flag(request: Request, name: str) -> bool:

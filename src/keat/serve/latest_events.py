@@ -12,10 +12,9 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from keat.calibration.calibrations import Calibration
 from keat.events import TimeUnit
 from keat.events.written_times import spoken_column
-from keat.serve.live_answers import Answer, answers_of
+from keat.serve.live_answers import Answer, Answerer, answers_of
 from keat.serve.live_ids import LiveIds
 from keat.serve.log import Log
 from keat.serve.log_rows import Row, columns_of
@@ -53,8 +52,7 @@ class Naming(NamedTuple):
 
     ids: LiveIds
     unit: TimeUnit
-    models: list[str]
-    calibration: Calibration | None
+    models: list[Answerer]
 
 
 class LatestEvents:
@@ -151,7 +149,7 @@ def _shown(rows: list[tuple[int, Row, list[int]]], naming: Naming) -> list[Shown
     names = naming.ids.labels
     for first, row, places in rows:
         columns = columns_of([row])
-        answers = answers_of(row, first, naming.models, naming.calibration, places)
+        answers = answers_of(row, first, naming.models, places)
         for place, answer in zip(places, answers, strict=True):
             found.append((str(names[columns.src[place]]), str(names[columns.dst[place]]), answer))
             times.append(columns.t[place])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -57,18 +57,22 @@ class Ranking(msgspec.Struct):
     destinations: list[Ranked]
 
 
+class Answerer(NamedTuple):
+    """Who answered: a model by its fingerprint, and what makes its logits probabilities."""
+
+    fingerprint: str
+    calibration: Calibration | None
+
+
 def answers_of(
-    row: Row,
-    first: int,
-    models: list[str],
-    calibration: Calibration | None,
-    positions: list[int] | None = None,
+    row: Row, first: int, models: list[Answerer], positions: list[int] | None = None
 ) -> list[Answer]:
     """The answers of a row's events, or of some of them: the same whenever they are read."""
     logits = logits_of(row)
+    model, calibration = models[row.model]
     found = probabilities(calibration, logits)
     likely: list[Any] = [None] * len(row) if found is None else np.asarray(found).tolist()
-    numbers, model = logits.tolist(), models[row.model]
+    numbers = logits.tolist()
     ids, late, beside = row.ids, row.late, row.beside
     none = Beside()
     answers = []

@@ -107,7 +107,7 @@ class LiveFeed:
     def moment(self) -> Moment:
         engine, counts, past = self.engine, self.engine.counts, self.metrics.pulse.past
         served, drift = engine.served, engine.watch.drift.report(0).measures
-        naming = Naming(engine.ids, served.run.unit, engine.models, served.calibration)
+        naming = Naming(engine.ids, served.run.unit, engine.models)
         return Moment(
             second=past[-1] if past else Second(time.time(), 0.0, None, None, self.batcher.queued),
             seq=engine.log.tail.event,

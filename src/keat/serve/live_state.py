@@ -23,6 +23,7 @@ from keat.events.ids import IdMap
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.node_head import EventHead, EventQueries
 from keat.runs.present import PENDING, STATE
+from keat.serve.quick_rank import FEW, QuickRank
 from keat.state import parts_of
 from keat.tasks.script import TGB_BATCH, steps_by_time, times_of
 
@@ -62,6 +63,7 @@ class LiveState:
     def __init__(self, model: Model, unit: TimeUnit, last_time: int, feature_dim: int) -> None:
         self.model, self.unit, self.last_time = model, unit, last_time
         self.waiting = Happened.nothing(feature_dim)
+        self._quick = QuickRank.of(model)
 
     # -- advancing -------------------------------------------------------------------------------------
 
@@ -71,10 +73,11 @@ class LiveState:
         same = int(np.searchsorted(events.t, self.last_time, side="right"))
         with torch.no_grad():
             logits = [self._logits(events[:same])] if same else []
-            self.waiting = self.waiting.and_then(events[:same])
+            if same:
+                self.waiting = self.waiting.and_then(events[:same])
             if same < len(events):
                 logits.append(self._score_later(events[same:]))
-        found: npt.NDArray[np.float32] = np.concatenate(logits)
+        found: npt.NDArray[np.float32] = np.concatenate(logits) if len(logits) > 1 else logits[0]
         if not np.isfinite(found).all():
             raise KeatError(
                 "A score is no number: a time or a feature is far from those the run was trained on, or the "
@@ -88,6 +91,8 @@ class LiveState:
         last = int(np.searchsorted(events.t, events.t[-1]))
         self.waiting, self.last_time = events[last:], int(events.t[-1])
         model = self.model
+        if self._quick is not None and len(events) <= FEW:
+            return self._quick.score_in_turn(events.src, events.dst, events.t, last)
         if isinstance(model, LearnedLinkModel) and not model.cuts_matter:
             queries, events_before = _questions(events), self._stream(events[:last])
             return _numbers(model.score_in_turn([queries], events_before)[0])
@@ -100,10 +105,14 @@ class LiveState:
 
     def settle(self, t: int) -> None:
         """An event at ``t`` is about to be scored: if that is later than the last, the last time is over."""
-        if t > self.last_time and len(self.waiting):
-            with torch.no_grad():
-                observe_by_time(self.model, self._stream(self.waiting))
-            self.waiting = self.waiting[:0]
+        waiting = self.waiting
+        if t > self.last_time and len(waiting):
+            if self._quick is not None:
+                self._quick.observe(waiting.src, waiting.dst, waiting.t)
+            else:
+                with torch.no_grad():
+                    observe_by_time(self.model, self._stream(waiting))
+            self.waiting = waiting[:0]
 
     def observe(self, events: Happened) -> None:
         """Events that were scored before, in an earlier life of this process."""
@@ -128,6 +137,8 @@ class LiveState:
         if isinstance(self.model, EventHead):
             asked = EventQueries(events.src, events.t, events.dst, events.features)
             return _numbers(self.model.score(asked))
+        if self._quick is not None and len(events) <= FEW:
+            return self._quick.score(events.src, events.dst, events.t)
         return _numbers(self.model.score(_questions(events)))
 
     def _stream(self, events: Happened) -> EventStream:

@@ -3,7 +3,7 @@ one chain of checksums with the rows, so a replay does at each place what was do
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -18,7 +18,20 @@ class Settings(msgspec.Struct, tag="settings", frozen=True):
     alerts: int = 50  # events an hour that may be alerts
 
 
-Record = Settings
+class Swap(msgspec.Struct, tag="swap", frozen=True):
+    """Another model answers from now on."""
+
+    model: str  # its fingerprint
+    calibration: dict[str, Any] | None = None
+
+
+Record = Settings | Swap
+
+
+def model_after(records: list[Recorded], first: str) -> str:
+    """The fingerprint of the model that answers after these records."""
+    found = [one.record.model for one in records if isinstance(one.record, Swap)]
+    return found[-1] if found else first
 
 
 class Recorded(NamedTuple):
@@ -39,7 +52,8 @@ def packed_record(record: Record) -> bytes:
 
 def unpacked_record(body: bytes) -> Record:
     """Raises `ValueError` where it is none."""
-    return _decoder.decode(body)
+    record: Record = _decoder.decode(body)
+    return record
 
 
 def chained_record(before: bytes, body: bytes) -> bytes:

@@ -8,12 +8,13 @@ from typing import NamedTuple
 
 from keat.errors import InputError
 from keat.serve.live_ids import LiveIds
-from keat.serve.live_state import Happened, LiveState
+from keat.serve.live_model import LiveModel
+from keat.serve.live_state import LiveState
 from keat.serve.log import Log, LogDamagedError, Tail
-from keat.serve.log_records import Recorded
-from keat.serve.log_rows import Row, columns_of
+from keat.serve.log_records import Recorded, model_after
+from keat.serve.log_rows import Row
 from keat.serve.recent_ids import RecentIds
-from keat.serve.served_run import ServedRun
+from keat.serve.served_run import ServedRun, kept_model
 from keat.serve.state_snapshots import LAST_SEEN, Snapshot, snapshots
 from keat.serve.watching import Watch
 
@@ -24,17 +25,19 @@ class Replayed(NamedTuple):
     """What follows from a log."""
 
     ids: LiveIds
-    state: LiveState
+    model: LiveModel
     watch: Watch
 
 
 def replayed(
-    served: ServedRun, log: Log, until: int | None = None, recent: RecentIds | None = None
+    base: ServedRun, log: Log, until: int | None = None, recent: RecentIds | None = None
 ) -> Replayed:
-    """Ids, state and watch as they were right after an event, by default the last. The event ends a row, or
-    all is as before its row. The run has just been opened: its model is the one that advances. The clients'
-    ids of the latest events are added to ``recent``."""
-    found, tail = _from_snapshot(served, log, until)
+    """Ids, model with its state, and watch as they were right after an event, by default the last. The event
+    ends a row, or all is as before its row. ``base`` is the run that the log began with, which has just been
+    opened. The clients' ids of the latest events are added to ``recent``."""
+    records = [one for one in log.records() if until is None or one.after <= until]
+    served = _served_after(base, records)
+    found, tail = _from_snapshot(base, served, log, until)
     if recent is not None and tail is not None:
         _add_ids_before(log, tail, recent)
     entries = log.entries(tail)
@@ -43,7 +46,7 @@ def replayed(
     while some := [*islice(entries, AT_ONCE)]:
         rows = [entry for entry in some if not isinstance(entry, Recorded)]
         if rows:
-            observe_rows(served, found.ids, found.state, [row for _, row in rows], log)
+            observe_rows(found.model, found.ids, [row for _, row in rows], log)
         for entry in some:
             if isinstance(entry, Recorded):
                 found.watch.told(entry.record)
@@ -54,39 +57,37 @@ def replayed(
     return found
 
 
+def _served_after(base: ServedRun, records: list[Recorded]) -> ServedRun:
+    """The run whose model answers after these records."""
+    fingerprint = model_after(records, base.fingerprint)
+    if fingerprint == base.fingerprint:
+        return base
+    place = kept_model(base.live_folder, fingerprint)
+    served = ServedRun.open(place)
+    if served.fingerprint != fingerprint:
+        raise InputError(f"{place} is not the run that the log names; restore the folder from a copy.")
+    return served
+
+
 def _last_event(entry: tuple[int, Row] | Recorded) -> int:
     return entry.after if isinstance(entry, Recorded) else entry[0] + len(entry[1]) - 1
 
 
-def observe_rows(served: ServedRun, ids: LiveIds, state: LiveState, rows: list[Row], log: Log) -> None:
+def observe_rows(model: LiveModel, ids: LiveIds, rows: list[Row], log: Log) -> None:
     """Rows as they were when they were scored, without scoring them again."""
     try:
         for row in rows:
             if row.newcomers:
                 ids.welcome(row.newcomers)
-        state.observe(happened_in(served, rows, len(ids), state.last_time))
+        model.observe(rows, ids)
     except ValueError as error:
         raise LogDamagedError(f"{log.path} is damaged: {error}; restore the folder from a copy.") from error
 
 
-def happened_in(served: ServedRun, rows: list[Row], nodes: int, last_time: int) -> Happened:
-    """The events of rows; what does not fit to the nodes and times there are is refused."""
-    columns = columns_of(rows)
-    for side in (columns.src, columns.dst):
-        if side.min() < 0 or side.max() >= nodes:
-            raise ValueError("a row names a node that nobody has")
-    if columns.t[0] < last_time or (columns.t[1:] < columns.t[:-1]).any():
-        raise ValueError("times of rows fall")
-    width = len(served.features.columns) if served.features.needed else 0
-    sent = [
-        [value for row in rows for value in (row.features[place] if row.features else [None] * len(row))]
-        for place in range(width)
-    ]
-    return Happened(columns.src, columns.dst, columns.t, served.features.encoded(sent, len(columns.t)))
-
-
-def _from_snapshot(served: ServedRun, log: Log, until: int | None) -> tuple[Replayed, Tail | None]:
-    for snapshot in snapshots(served.live_folder):
+def _from_snapshot(
+    base: ServedRun, served: ServedRun, log: Log, until: int | None
+) -> tuple[Replayed, Tail | None]:
+    for snapshot in snapshots(base.live_folder):
         event = snapshot.about.event
         if event > log.tail.event:
             raise LogDamagedError(
@@ -96,23 +97,30 @@ def _from_snapshot(served: ServedRun, log: Log, until: int | None) -> tuple[Repl
         if until is not None and event > until:
             continue
         if log.has(snapshot.tail):
-            found = _restored(served, snapshot, log.records()[: snapshot.about.records])
+            records = log.records()[: snapshot.about.records]
+            if model_after(records, base.fingerprint) != served.fingerprint:
+                continue  # it is the state of another model
+            found = _restored(base, served, snapshot, records)
             if found is not None:
                 return found, snapshot.tail
-    return Replayed(served.ids(), served.state(), served.watch()), None
+    ids = base.ids()
+    return Replayed(ids, LiveModel(served, base, ids, served.state()), base.watch()), None
 
 
-def _restored(served: ServedRun, snapshot: Snapshot, records: list[Recorded]) -> Replayed | None:
+def _restored(
+    base: ServedRun, served: ServedRun, snapshot: Snapshot, records: list[Recorded]
+) -> Replayed | None:
     """None where the snapshot does not fit; an older one may."""
-    ids, watch, about, tensors = served.ids(), served.watch(), snapshot.about, dict(snapshot.tensors)
+    ids, watch, about, tensors = base.ids(), base.watch(), snapshot.about, dict(snapshot.tensors)
     state = LiveState(served.model, served.run.facts.unit, 0, served.run.facts.feature_dim)
     try:
         ids.welcome(about.newcomers)
+        model = LiveModel(served, base, ids, state)
         watch.restore(about.watch, tensors.pop(LAST_SEEN).numpy(), [one.record for one in records])
-        state.restore(tensors, len(ids), about.last_time)
+        state.restore(tensors, len(model.ids), about.last_time)
     except (InputError, ValueError, KeyError):
         return None
-    return Replayed(ids, state, watch)
+    return Replayed(ids, model, watch)
 
 
 def _add_ids_before(log: Log, tail: Tail, recent: RecentIds) -> None:

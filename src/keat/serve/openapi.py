@@ -12,6 +12,7 @@ from keat.serve.alerts import Alert
 from keat.serve.events import Event, LabelTold, Pair, RankQuestion
 from keat.serve.live_answers import Answer, Ranking, ScoredPair
 from keat.serve.live_drift import DriftReport
+from keat.serve.model_routes import ModelOrder, ModelsReport
 from keat.serve.service_state import ServiceState
 
 
@@ -23,7 +24,7 @@ class Problem(msgspec.Struct):
 
 KINDS = (
     *(Event, Pair, RankQuestion, LabelTold, Answer, ScoredPair, Ranking, Problem),
-    *(Alert, ServiceState, DriftReport),
+    *(Alert, ServiceState, DriftReport, ModelOrder, ModelsReport),
 )
 FLAGS = {
     "rank": "With the rank of the destination among all that are known, and its share.",
@@ -48,6 +49,10 @@ def description() -> dict[str, Any]:
             "/v1/rank": _post("Rank destinations; nothing changes.", "RankQuestion", "Ranking"),
             "/v1/labels": _post("Tell the truth about events, once it is known.", "LabelTold", None),
             "/v1/explain/{seq}": _get("Why an event was scored as it was.", "seq"),
+            "/v1/models": {
+                **_get("Which model answers, and which is beside it.", answered="ModelsReport"),
+                **_post("Load a run beside, switch to it or back, drop it.", "ModelOrder", "ModelsReport"),
+            },
             "/v1/explain/{seq}/page": _get("The same as a page of HTML.", "seq"),
             "/v1/live": _get("How the service is, once a second, as server-sent events."),
             "/v1/alerts": _alerts(),

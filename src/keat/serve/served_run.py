@@ -25,6 +25,12 @@ from keat.serve.live_state import Happened, LiveState, Model
 from keat.serve.watching import Watch
 
 LIVE = "live"  # the folder in the run's own
+MODELS = "models"  # in the folder of the log: runs that were exchanged for the first
+
+
+def kept_model(live: Path, fingerprint: str) -> Path:
+    """Where the run of a model is that a log names."""
+    return live / MODELS / fingerprint
 
 
 @dataclass(frozen=True, slots=True, eq=False)

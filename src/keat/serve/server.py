@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 
@@ -19,6 +21,7 @@ from keat.serve.gateway import Gateway, Service
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability
 from keat.serve.log_records import Settings
+from keat.serve.short_way import ShortWay
 
 GRACE = 30  # seconds for answers that are on their way when the service is stopped
 BACKLOG = 2_048  # connections that may wait to be accepted
@@ -37,6 +40,8 @@ def serve(
     try:
         engine = Engine(run, durability, settings=settings)
         warm_up(engine)
+        gc.collect()
+        gc.freeze()  # what there is stays: to look through it for garbage would stop everything
         listening.listen(BACKLOG)  # from now on nobody is turned away
         host, port = listening.getsockname()[:2]
         ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", engine)
@@ -48,11 +53,12 @@ def serve(
 def server_of(engine: Engine, service: Service) -> uvicorn.Server:
     """What answers requests; it closes the engine when it stops."""
     gateway, loop = Gateway(engine, service), "asyncio" if sys.platform == "win32" else "uvloop"
+    app = gateway.app()
     return _Server(
         gateway,
         uvicorn.Config(
-            gateway.app(),
-            http="httptools",
+            app,
+            http=partial(ShortWay, gateway, app),  # type: ignore[arg-type]
             loop=loop,
             lifespan="on",
             access_log=False,
@@ -82,7 +88,7 @@ class _Server(uvicorn.Server):
 
 def warm_up(engine: Engine) -> None:
     """Compile what the first event would have to wait for; nothing changes."""
-    state, nodes = engine.state, len(engine.ids)
+    state, nodes = engine.state, len(engine.model.ids)
     stranger = np.array([nodes], np.int32)
     nothing = np.zeros((1, engine.served.features.dim), np.float32)
     event = Happened(stranger, stranger, np.array([state.last_time]), nothing)

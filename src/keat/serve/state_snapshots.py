@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,6 +99,8 @@ def remove_leftovers(folder: Path) -> None:
     remove_parts(folder)
     for path in folder.glob("snapshot.*.aside"):
         path.unlink(missing_ok=True)
+    for path in folder.glob("models/*.aside"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def last_event_of_newest(folder: Path) -> int:

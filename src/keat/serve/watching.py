@@ -12,7 +12,7 @@ import numpy.typing as npt
 from keat.events.units import TimeUnit
 from keat.serve.alert_budget import AlertBudget, Window
 from keat.serve.live_drift import Drift, Kept
-from keat.serve.log_records import Record, Settings
+from keat.serve.log_records import Record, Settings, Swap
 from keat.serve.log_rows import Row, columns_of, logits_of
 
 LATEST = 1_000  # alerts whose numbers are kept
@@ -61,6 +61,9 @@ class Watch:
         if isinstance(record, Settings):
             self.settings = record
             self.budget = AlertBudget(record.alerts, self.unit, self.budget.window())
+        elif isinstance(record, Swap):
+            self.budget.forget_scores()
+            self.drift.forget_scores()
 
     def threshold(self, t: int) -> float | None:
         """The logit that an event must pass to be an alert: from above, or from below where links are
