@@ -37,6 +37,7 @@ bench: $(READY)  ## The quick version of every benchmark
 	@$(BIN)/python -m benchmarks.tgn --quick
 	@$(BIN)/python -m benchmarks.rank --quick
 	@$(BIN)/python -m benchmarks.growth --quick
+	@$(BIN)/python -m benchmarks.parallel --quick
 	@$(BIN)/python -m benchmarks.serve --quick
 	@$(BIN)/python -m benchmarks.dygformer --quick
 	@$(BIN)/python -m benchmarks.shortcuts --quick

@@ -75,7 +75,15 @@ def train_command(
     try:
         with TrainingBar(spec.fitting.epochs) as bar:
             watchers = [bar, *tensorboard_watchers(folder / "tensorboard")]
-            run = train_spec(spec, data, folder, resume=resume, device=machine.device, watchers=watchers)
+            run = train_spec(
+                spec,
+                data,
+                folder,
+                resume=resume,
+                device=machine.device,
+                workers=machine.workers,
+                watchers=watchers,
+            )
     except KeyboardInterrupt:
         print_line(
             f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.", err

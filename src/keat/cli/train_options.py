@@ -114,6 +114,14 @@ class Machine:
         int | None, typer.Option(callback=at_least(1, 1024), help="CPU threads.", rich_help_panel=_FIT)
     ] = None
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1 …", rich_help_panel=_FIT)] = "cpu"
+    workers: Annotated[
+        int,
+        typer.Option(
+            callback=at_least(1, 1024),
+            help="Processes that share the threads and the questions of a model of links.",
+            rich_help_panel=_FIT,
+        ),
+    ] = 1
 
     def use(self) -> None:
         """A device that cannot be used is refused before anything is written, not by torch in the middle."""

@@ -17,6 +17,7 @@ from keat.events import Reading
 from keat.events.splitting import HELD_OUT
 from keat.models.registry import GRAPH_ARCHITECTURES
 from keat.models.settings import with_node_features
+from keat.runs.parallel_training import train_in_parallel
 from keat.runs.presets import Preset
 from keat.runs.run import Run, has_seen_all, open_trained
 from keat.runs.run_model import Data, train_run
@@ -42,6 +43,7 @@ def train(
     counts: bool = True,
     resume: bool = False,
     device: str = "cpu",
+    workers: int = 1,
     watchers: Sequence[Watcher] | None = None,
     **options: Any,
 ) -> Run:
@@ -56,17 +58,18 @@ def train(
     ``task`` is what it is trained for, by default what the data are made for; ``held_out`` are the shares of
     events that validation and test have, of the ``latest`` so many events where that is said. For node tasks,
     ``encoder`` may be the folder of a run whose model is used as it is, so that only a head is trained;
-    ``counts`` shows plain counts and recencies to the head for labels of events. The run is kept in ``out``,
-    by default ``runs/MODEL-DATASET-SEED``; it has then seen all of the source.
+    ``counts`` shows plain counts and recencies to the head for labels of events. Several ``workers``
+    (processes) share the questions of a model of links. The run is kept in ``out``, by default
+    ``runs/MODEL-DATASET-SEED``; it has then seen all of the source.
     """
     named = None if encoder is None else str(encoder)
     others = {"held_out": held_out, "latest": latest, "preset": preset, "encoder": named, "counts": counts}
     choice = Choice.of(model, task, options, **others)
     spec, data = prepare(model, source, choice)
     if watchers is not None:
-        return train_spec(spec, data, out, resume=resume, device=device, watchers=watchers)
+        return train_spec(spec, data, out, resume=resume, device=device, workers=workers, watchers=watchers)
     with TrainingBar(spec.fitting.epochs) as bar:
-        return train_spec(spec, data, out, resume=resume, device=device, watchers=[bar])
+        return train_spec(spec, data, out, resume=resume, device=device, workers=workers, watchers=[bar])
 
 
 def prepare(
@@ -105,12 +108,14 @@ def train_spec(
     *,
     resume: bool = False,
     device: str = "cpu",
+    workers: int = 1,
     watchers: Sequence[Watcher] = (),
 ) -> Run:
     """Train what a spec says; the run has then seen all of the data, and is kept in its folder."""
     folder = usual_folder(spec, data) if out is None else Path(out)
     read_version(folder)  # before the work: what was seen is damaged, or can be replaced
-    trained = train_run(spec, data, folder, resume=resume, device=device, watchers=watchers)
+    play = train_run if workers == 1 else partial(train_in_parallel, workers=workers)
+    trained = play(spec, data, folder, resume=resume, device=device, watchers=watchers)
     run = open_trained(folder, trained.file, device)
     run.epochs_now = len(trained.reports)
     if isinstance(data, Dataset):
