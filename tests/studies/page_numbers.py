@@ -12,11 +12,13 @@ import numpy as np
 
 from keat.experiments.as_released import SUFFIX as RELEASED
 from keat.experiments.hits_over_k import SUFFIX as HITS
+from keat.experiments.job import Job
 from keat.experiments.ledger import Ledger
 from keat.experiments.line import Line
 from keat.experiments.measured import Known, measured
 from keat.experiments.published import published
 from keat.experiments.recipe import Recipe, load_recipe
+from keat.experiments.recipe_table import table_of
 from keat.experiments.statistics import paired_difference, spread
 
 METRIC = re.compile(r"(?<![\w.,])[-+−]?[01]?\.\d{3,}(?!\d|\.\d)")  # three digits or more after the point
@@ -68,6 +70,11 @@ def is_among(text: str, known: Iterable[float]) -> bool:
     return bool((distance <= close).any())
 
 
+def numbers_in(text: str) -> list[float]:
+    """All numbers of a text that look like a metric."""
+    return [float(each.replace("−", "-")) for each in METRIC.findall(text)]
+
+
 def differences(text: str) -> set[float]:
     """Of any two numbers that stand in one column of a table of a page."""
     found, columns = set[float](), list[list[float]]()
@@ -88,7 +95,10 @@ def of_recipes(ledger: Path, names: Sequence[str]) -> Numbers:
     others = {line.key: line for line in Ledger(ledger).lines() if "-" in line.key}
     for recipe in (replace(load_recipe(name), seeds=MOST_SEEDS) for name in names):
         runs: dict[tuple[str, str, str], dict[int, Line]] = {}
-        for job, line in measured(recipe, {}, known):
+        results = measured(recipe, {}, known)
+        if all(line.code is not None for _, line in results):
+            _add_tables(numbers, recipe, results)
+        for job, line in results:
             for suffix in ("", HITS, RELEASED):
                 at = line if not suffix else others.get(line.key + suffix)
                 if at is not None:
@@ -107,6 +117,14 @@ def of_recipes(ledger: Path, names: Sequence[str]) -> Numbers:
         for each in recipe.arms:
             numbers.add(each.label, list(each.published.values()))
     return numbers
+
+
+def _add_tables(numbers: Numbers, recipe: Recipe, results: Sequence[tuple[Job, Line]]) -> None:
+    """What the tables themselves say, whose intervals have the sampling error of the test events."""
+    for data in recipe.datasets:
+        for row in table_of(recipe, data, results)["rows"]:
+            told = " ".join([row["difference"] or "", *row["also"].values()])
+            numbers.add(row["label"], numbers_in(told))
 
 
 def _compared(recipe: Recipe, label: str) -> list[str]:
@@ -154,7 +172,7 @@ def _add_differences(
 def of_study(lines: Sequence[Any], report: Callable[[Any], str]) -> Numbers:
     """Of a study: every number of its tables and of its lines."""
     numbers = Numbers()
-    numbers.add("", [float(text.replace("−", "-")) for text in METRIC.findall(report(lines))])
+    numbers.add("", numbers_in(report(lines)))
     for line in lines:
         numbers.add("", list(_leaves(line.to_json())))
     return numbers

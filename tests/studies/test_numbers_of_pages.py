@@ -8,14 +8,17 @@ import pytest
 
 pytest.importorskip("studies", reason="studies/ is not on the path; run as python -m pytest")
 
-from page_numbers import Numbers, differences, is_among, of_recipes, of_study, unknown_numbers
+from page_numbers import Numbers, differences, is_among, numbers_in, of_recipes, of_study, unknown_numbers
 from studies.study import RESULTS
 from test_published_tables import REPORTS
+
+from studies import evidence
 
 LEDGER = RESULTS / "ledger.jsonl"
 RECIPES: dict[str, tuple[str, ...]] = {  # whose runs a page tells of
     "ablations": ("table-modulation", "figure-width", "table-time-encodings", "table-jodie", "table-kernels"),
     "backbones": ("uci-backbones", "uci-readings", "wikipedia-readings"),
+    "evidence": ("table-evidence", "table-evidence-links"),
     "kernels": ("table-kernels", "table-link", "table-released", "table-rank"),
     "rank": ("table-rank", "rank-parts", "rank-training", "uci-cooccurrence", "wikipedia-cooccurrence"),
     "rank_editions": ("rank-editions", "table-rank"),
@@ -44,6 +47,8 @@ def numbers_of(name: str) -> Numbers:
             numbers.join(of_study(ledger.lines(), report))
         if each in RECIPES:
             numbers.join(of_recipes(LEDGER, RECIPES[each]))
+        if each == "evidence":
+            numbers.add("", numbers_in(evidence.report(LEDGER)))
     return numbers
 
 
