@@ -128,7 +128,7 @@ def _driven(
             if rate is None:
                 planned[sent] = now
             sent += 1
-            content = next(source, b"")
+            content = next(source) if sent < number else b""
             waited, now = False, clock()
         waited = sent < number and not free
         pause = min(1.0, planned[sent] - now) if sent < number and free else 1.0

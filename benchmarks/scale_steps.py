@@ -98,11 +98,11 @@ def observe(out: str, model: str) -> Found:
 
     torch.set_num_threads(1)
     stream = load(out).stream
-    made = _made(model, stream)
     with torch.no_grad():
-        made.observe(stream[: min(len(stream), KNOWN)])  # what is compiled, is compiled now
-        made.reset()
-        before, began, worked = _own_bytes(), time.perf_counter(), time.process_time()
+        _made(model, stream).observe(stream[:KNOWN])  # what is compiled, is compiled now
+        before = _own_bytes()
+        made = _made(model, stream)
+        began, worked = time.perf_counter(), time.process_time()
         for block in stream.blocks(BLOCK):
             made.observe(block)
     worked = time.process_time() - worked

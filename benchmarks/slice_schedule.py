@@ -16,14 +16,15 @@ from dataclasses import dataclass
 class Work:
     """What a stream takes, in seconds of one processor."""
 
-    observing: float  # all of it, in order
-    snapshot: float  # to write one, and for a worker to open it again
+    observing: float  # what is cut into slices, in order
+    snapshot: float  # to write one, and as long for a worker to open it
     answering: float  # all questions, with the observing between them
+    before: float = 0.0  # observing what comes before the first slice
 
     @property
     def alone(self) -> float:
         """One process, without slices: it observes what it answers, so that is in `answering`."""
-        return self.answering
+        return self.before + self.answering
 
 
 def expected_seconds(work: Work, slices: int, workers: int) -> float:
@@ -32,7 +33,8 @@ def expected_seconds(work: Work, slices: int, workers: int) -> float:
     step = work.observing / slices + work.snapshot  # from one snapshot to the next
     slice_ = work.answering / slices + work.snapshot
     rounds = -(-slices // workers)
-    return max(slices * step + slice_, step + rounds * slice_ + (min(workers, slices) - 1) * step)
+    waiting = (min(workers, slices) - 1) * step  # until the last worker has a first slice
+    return work.before + max(slices * step + slice_, step + rounds * slice_ + waiting)
 
 
 def played_seconds(
@@ -51,7 +53,7 @@ def played_seconds(
 
 def most_gained(work: Work) -> float:
     """Amdahl: with any number of workers the serial pass stays."""
-    return work.alone / work.observing
+    return work.alone / (work.before + work.observing)
 
 
 def useful_workers(work: Work) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command import keat
 
@@ -41,3 +42,28 @@ def test_two_runs_called_run_are_two(tmp_path: Path) -> None:
     assert picture.exists()
     for name in ("a/run", "b/run"):
         assert shown.out.count(f"│ {name} ") == 2  # once in each of two tables
+
+
+def test_fading_names_a_half_life_and_a_command(tmp_path: Path) -> None:
+    picture, events = tmp_path / "fading.png", tmp_path / "events.csv"
+    draw = np.random.default_rng(0)
+    state = np.zeros(3, dtype=np.int64)
+    lines = ["who,what,when,up,level"]
+    for moment in range(1_800):  # what a node says is what it said a moment ago
+        node = draw.integers(0, 3)
+        state[node] = state[node] if draw.random() < 0.9 else 1 - state[node]
+        lines.append(f"{node},{draw.integers(10, 14)},{60 * moment},{state[node]},{draw.random():.3f}")
+    events.write_text("\n".join(lines))
+    words = ("analyze", "fading", events, "--src", "who", "--dst", "what", "--time", "when")
+    asked = ("--target", "up>0.5", "--known-after", "up=1", "--features", "level")
+    shown = keat(*words, *asked, "--out", picture, "--json")
+    assert shown.code == 0, shown.err
+    found = shown.json
+    assert found["verdict"] == "fades"
+    assert found["half_life"] < 3_600
+    assert found["width_seconds"] == pytest.approx(found["half_life"] / np.log(2))
+    assert len(found["auc"]["faded"]) == len(found["half_lives"])
+    assert "--target 'up>0.5' --known-after up=1 --kernel" in found["command"]
+    assert "--src who" in found["command"]
+    assert "--features level" in found["command"]
+    assert picture.exists()

@@ -30,7 +30,7 @@ VERBS = {
         "predict",
         "explain",
     ),
-    *("analyze moments", "analyze attention", "reproduce", "update"),
+    *("analyze moments", "analyze attention", "analyze fading", "reproduce", "update"),
 }
 
 

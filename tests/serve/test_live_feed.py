@@ -21,6 +21,7 @@ from keat.serve.batching import Batcher
 from keat.serve.engine import Engine
 from keat.serve.latest_events import KEPT, SHOWN, Naming
 from keat.serve.live_feed import LiveFeed
+from keat.serve.log_records import Settings
 from keat.serve.pulse import KEPT as SECONDS_KEPT
 from keat.serve.pulse import STEPS, Pulse, quantile
 from keat.serve.service_metrics import Metrics
@@ -64,6 +65,8 @@ def test_it_tells_how_the_service_is(tmp_path: Path) -> None:
             assert now["latest"][0]["logit"] == pytest.approx(answers[-1]["logit"])
             assert now["latest"][0]["source"] == str(EVENT["source"])
             assert sum(now["scores"]["counts"]) == 30
+            assert [one["name"] for one in now["drift"]] == ["gaps", "scores", "loss"]
+            assert now["alerts"]["in_all"] == len(service.engine.watch.latest)
             service.post("/v1/events", EVENT | {"time": EVENT["time"] + 40})
             rates = []
             for _ in range(3):
@@ -120,7 +123,7 @@ def test_a_slow_watcher_loses_the_oldest_and_is_told(engine: Engine) -> None:
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    engine = Engine(live_run("keat-rank", tmp_path_factory.mktemp("feed")), "process")
+    engine = Engine(live_run("keat-rank", tmp_path_factory.mktemp("feed")), "process", settings=Settings(50))
     engine.take(checked(engine, later_events(engine, 50)))
     yield engine
     engine.close()
@@ -135,6 +138,13 @@ def test_the_latest_events_are_those_of_the_log_after_a_restart(engine: Engine) 
     assert feed.moment().latest == before
     assert feed.moment().scores == engine.latest.scores()
     again.close()
+
+
+def test_the_latest_alerts_are_those_of_the_log(engine: Engine) -> None:
+    naming = Naming(engine.ids, engine.served.run.unit, engine.models)
+    written = [first + place for first, row in engine.log.rows() for place in row.alerts]
+    assert written
+    assert [one.seq for one in engine.latest.alerts(naming)] == written[::-1][:SHOWN]
 
 
 def test_only_so_many_events_are_kept(engine: Engine) -> None:

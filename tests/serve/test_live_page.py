@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator
@@ -14,8 +15,10 @@ from live_runs import live_run
 from running import Running, running
 
 import keat
+from keat.serve.latest_events import SHOWN
 from keat.serve.page_routes import FILES, policy
 
+DASHBOARD = Path(__file__).parents[2] / "docs" / "use" / "grafana-keat.json"
 TOKEN = "a token that nobody guesses"
 HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
 
@@ -153,7 +156,7 @@ def test_the_page_in_a_browser(width: int, scheme: str, service: Running, browse
     assert tab.title() == "run · keat serve"  # what a client wrote did not run
     assert tab.locator("#latest tbody img, #latest tbody script").count() == 0
     rows = tab.locator("#latest tbody tr")
-    assert rows.count() == 12
+    assert rows.count() == SHOWN
     assert "late" in rows.nth(0).inner_text()
     assert HOSTILE in tab.locator("#latest tbody").inner_text()
     assert tab.locator("#scores rect").count() > 10
@@ -248,6 +251,17 @@ def test_it_says_when_the_service_is_away(named_run: Path, browser: Any, tmp_pat
     page.wait("#status:text-is('away')")
     assert "trying again" in tab.locator("#notice").inner_text()
     tab.close()
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are(service: Running) -> None:
+    text = service.ask("GET", "/metrics").body.decode()
+    there = {re.split(r"[{ ]", line)[0] for line in text.splitlines() if not line.startswith("#")}
+    dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+    asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    names = {name for expression in asked for name in re.findall(r"keat_\w+", expression)}
+    assert len(names) > 12
+    assert names <= there
+    assert {"/v1/events"} == {path for one in asked for path in re.findall(r'path="([^"]+)"', one)}
 
 
 def test_the_policy_is_one_line() -> None:

@@ -135,6 +135,23 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
     assert engine.shadow is None
 
 
+def test_a_shadow_that_fails_harms_nobody(
+    sealed: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, other = copied(sealed, tmp_path)
+    engine = Engine(run, "process")
+    events = [one._replace(t=one.t + 500_000, id=None) for one in checked(engine, later_events(engine, 20))]
+    engine.take(events[:10])
+    load(engine, other)
+
+    def fails(*_: object) -> None:
+        raise InputError("It cannot follow.")
+
+    monkeypatch.setattr(Shadow, "take", fails)
+    assert len(engine.take(events[10:])) == 10
+    assert engine.shadow is None
+
+
 def wait_for(service: Running, what: str) -> dict[str, Any]:
     for _ in range(600):
         found = service.ask("GET", "/v1/models").json

@@ -21,6 +21,7 @@ from studies import (
     demo,
     dgraphfin,
     fading,
+    fading_meter,
     node_labels,
     rank_groups,
     rank_training,
@@ -32,6 +33,7 @@ DEFAULTS = StudyLedger(RESULTS / "defaults.jsonl", defaults.DefaultsCell, defaul
 DEMO = StudyLedger(RESULTS / "demo.jsonl", demo.DemoCell, demo.DemoFound)
 CONTACTS = StudyLedger(RESULTS / "dgraphfin.jsonl", dgraphfin.ContactsCell, dgraphfin.ContactsFound)
 FADING = StudyLedger(RESULTS / "fading.jsonl", FadingCell, FadingFound)
+METER = StudyLedger(RESULTS / "fading_meter.jsonl", fading_meter.MeterCell, fading_meter.MeterFound)
 LABELS = StudyLedger(RESULTS / "node_labels.jsonl", node_labels.LabelCell, node_labels.LabelFound)
 GROUPS = StudyLedger(RESULTS / "rank_groups.jsonl", rank_groups.GroupCell, rank_groups.GroupFound)
 TRAINING = StudyLedger(
@@ -45,6 +47,7 @@ REPORTS: dict[str, tuple[StudyLedger[Any, Any], Callable[[Any], str]]] = {
     "demo": (DEMO, demo.report),
     "dgraphfin": (CONTACTS, dgraphfin.report),
     "fading": (FADING, fading.report),
+    "fading_meter": (METER, fading_meter.report),
     "node_labels": (LABELS, node_labels.report),
     "rank_groups": (GROUPS, rank_groups.report),
     "rank_training": (TRAINING, rank_training.report),

@@ -10,16 +10,18 @@ import numpy as np
 import typer
 
 from keat.cli.console import draw_picture, err, print_json, print_line, print_table
+from keat.cli.fading_command import fading_command
 from keat.cli.options import Json, open_dataset, picture_place, reads_events
 from keat.events import Reading
 
 if TYPE_CHECKING:
     from keat.explain.run_measures import Measured
 
-app = typer.Typer(no_args_is_help=True, help="Put the theory to the test: moments, variance, blur.")
+app = typer.Typer(no_args_is_help=True, help="Put the theory to the test: fading, moments, variance, blur.")
 Picture = Annotated[
     Path | None, typer.Option("--out", callback=picture_place, help="Draw it into this PNG file.")
 ]
+app.command("fading")(fading_command)
 Cells = Mapping[str, Callable[["Measured"], str]]
 ORDERS = list(range(11))
 SEEN = 6  # orders of moments

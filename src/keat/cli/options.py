@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import Field, fields
 from functools import wraps
@@ -100,6 +101,24 @@ def asks_of_nodes(command: Command) -> Command:
     `LabelSource`, and those of a `TaskSpec` that have a help."""
     labelled = _from_helps(LabelSource, "labels", NODE_TASKS)(command)
     return _from_helps(TaskSpec, "asked", NODE_TASKS)(labelled)
+
+
+def names_target(command: Command) -> Command:
+    """Gives a command that takes ``labels`` the options that name an attribute of events."""
+    others = {each.name for each in fields(LabelSource)} - {"target", "known_after"}
+    return _from_helps(LabelSource, "labels", NODE_TASKS, without=others)(command)
+
+
+def as_typed(*values: Any) -> list[str]:
+    """The words of a command that say what these values (of a `Reading`, a `LabelSource`) do."""
+    words: list[str] = []
+    for each, value in ((each, getattr(of, each.name)) for of in values for each in fields(of)):
+        if "help" not in each.metadata or value == each.default:
+            continue
+        words.append(f"--{_parameter_name(each, ()).replace('_', '-')}")
+        if not isinstance(value, bool):
+            words.append(shlex.quote(",".join(value) if isinstance(value, tuple) else str(value)))
+    return words
 
 
 def _from_helps(

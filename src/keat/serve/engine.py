@@ -246,8 +246,8 @@ class Engine:
             self.ahead.happened(prepared.happened)
             self.latest.add(prepared.first, row)
             self.watch.follow(prepared.first, row)
-            if self.shadow is not None:
-                self.shadow.take(row, self.ids)
+            if self.shadow is not None and not self.shadow.can_take(row, self.ids):
+                self.shadow = None
             own = answers_of(row, prepared.first, self.models)
             counts.events += len(row)
             counts.batches += 1

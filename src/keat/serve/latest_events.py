@@ -21,7 +21,7 @@ from keat.serve.log_rows import Row, columns_of
 
 KEPT = 2_000  # events
 ROWS_READ = 200  # of the log, when a service begins
-SHOWN = 12
+SHOWN = 8  # events, and alerts, on a page
 BINS = 32
 BUCKETS = (-20, -15, -10, -8, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 8, 10, 15, 20)  # logits
 UNCOUNTED = 4_096  # rows
@@ -60,6 +60,7 @@ class LatestEvents:
 
     def __init__(self) -> None:
         self._rows: deque[tuple[int, Row]] = deque()
+        self._alerts: deque[tuple[int, Row]] = deque(maxlen=SHOWN)  # rows that have some
         self._events = 0
         self._uncounted: list[bytes] = []
         self._counts = np.zeros(len(BUCKETS) + 1, np.int64)
@@ -87,6 +88,8 @@ class LatestEvents:
 
     def _keep(self, first: int, row: Row) -> None:
         self._rows.append((first, row))
+        if row.alerts:
+            self._alerts.append((first, row))
         self._events += len(row)
         while self._events - len(self._rows[0][1]) >= KEPT:
             self._events -= len(self._rows.popleft()[1])
@@ -95,23 +98,20 @@ class LatestEvents:
 
     def shown(self, naming: Naming, number: int = SHOWN) -> list[ShownEvent]:
         """The latest, newest first."""
-        found: list[tuple[str, str, Answer]] = []
-        times: list[int] = []
+        found: list[tuple[int, Row, list[int]]] = []
+        events = 0
         for first, row in reversed(self._rows):
-            places = [*range(len(row) - 1, max(len(row) - 1 - number + len(found), -1), -1)]
-            columns, names = columns_of([row]), naming.ids.labels
-            answers = answers_of(row, first, naming.models, places)
-            for place, answer in zip(places, answers, strict=True):
-                ends = str(names[columns.src[place]]), str(names[columns.dst[place]])
-                found.append((*ends, answer))
-                times.append(columns.t[place])
-            if len(found) >= number:
+            places = [*range(len(row) - 1, max(len(row) - 1 - number + events, -1), -1)]
+            found.append((first, row, places))
+            events += len(places)
+            if events >= number:
                 break
-        written = spoken_column(np.array(times, np.int64), naming.unit).to_pylist()  # all at once: it is slow
-        return [
-            ShownEvent(it.seq, source, destination, time, it.logit, it.probability, it.late is not None)
-            for (source, destination, it), time in zip(found, written, strict=True)
-        ]
+        return _shown(found, naming)
+
+    def alerts(self, naming: Naming, number: int = SHOWN) -> list[ShownEvent]:
+        """The latest alerts, newest first."""
+        found = [(first, row, row.alerts[::-1]) for first, row in reversed(self._alerts)]
+        return _shown(found, naming)[:number]
 
     def scores(self) -> ScoreBins | None:
         """Of the latest events; None where there is none."""
@@ -140,6 +140,24 @@ class LatestEvents:
             total += number
             lines.append(f'keat_score_bucket{{le="{bound}"}} {total}')
         return "\n".join([*lines, f"keat_score_sum {self._sum:.6f}", f"keat_score_count {total}"]) + "\n"
+
+
+def _shown(rows: list[tuple[int, Row, list[int]]], naming: Naming) -> list[ShownEvent]:
+    """Events of rows, by their positions."""
+    found: list[tuple[str, str, Answer]] = []
+    times: list[int] = []
+    names = naming.ids.labels
+    for first, row, places in rows:
+        columns = columns_of([row])
+        answers = answers_of(row, first, naming.models, places)
+        for place, answer in zip(places, answers, strict=True):
+            found.append((str(names[columns.src[place]]), str(names[columns.dst[place]]), answer))
+            times.append(columns.t[place])
+    written = spoken_column(np.array(times, np.int64), naming.unit).to_pylist()  # all at once: it is slow
+    return [
+        ShownEvent(it.seq, source, destination, time, it.logit, it.probability, it.late is not None)
+        for (source, destination, it), time in zip(found, written, strict=True)
+    ]
 
 
 def _numbers(logits: list[bytes]) -> npt.NDArray[np.float32]:

@@ -20,6 +20,7 @@ from starlette.responses import Response, StreamingResponse
 
 import keat
 from keat.errors import KeatError
+from keat.serve.alerts import AlertReport, alert_report
 from keat.serve.batching import Batcher
 from keat.serve.engine import Engine
 from keat.serve.latest_events import Naming, ScoreBins, ShownEvent
@@ -30,6 +31,14 @@ from keat.serve.state_snapshots import last_event_of_newest
 from keat.serve.watchers import Sent, Watchers
 
 EVERY = 1.0  # seconds
+
+
+class Drifting(msgspec.Struct):
+    """What a page says of one measure of drift; `/v1/drift` has all of it."""
+
+    name: str
+    level: str
+    sentence: str
 
 
 class Moment(msgspec.Struct, omit_defaults=True):
@@ -47,9 +56,12 @@ class Moment(msgspec.Struct, omit_defaults=True):
     log_bytes: int
     memory_bytes: int | None
     watchers: int
+    alerts: AlertReport
+    drift: list[Drifting]
     trouble: str | None = None
     scores: ScoreBins | None = None
     latest: list[ShownEvent] = []
+    alarming: list[ShownEvent] = []  # the latest alerts
 
 
 class LiveFeed:
@@ -94,7 +106,7 @@ class LiveFeed:
 
     def moment(self) -> Moment:
         engine, counts, past = self.engine, self.engine.counts, self.metrics.pulse.past
-        served = engine.served
+        served, drift = engine.served, engine.watch.drift.report(0).measures
         naming = Naming(engine.ids, served.run.unit, engine.models)
         return Moment(
             second=past[-1] if past else Second(time.time(), 0.0, None, None, self.batcher.queued),
@@ -109,9 +121,12 @@ class LiveFeed:
             log_bytes=size_of_log(engine.folder),
             memory_bytes=memory(),
             watchers=len(self.watchers),
+            alerts=alert_report(engine),
+            drift=[Drifting(one.name, one.level, one.sentence) for one in drift],
             trouble=self.batcher.trouble,
             scores=engine.latest.scores(),
             latest=engine.latest.shown(naming),
+            alarming=engine.latest.alerts(naming),
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 
 from keat.calibration.calibrations import read_calibration
 from keat.disk import is_file, make_folder, sync
-from keat.errors import InputError
+from keat.errors import InputError, KeatError
 from keat.models.node_head import EventHead
 from keat.serve.live_answers import Answerer
 from keat.serve.live_ids import LiveIds
@@ -57,6 +58,15 @@ class Shadow:
         losses = np.logaddexp(0, -own), np.logaddexp(0, -present)
         sums = (np.ones(len(row)), *losses, own, present, own**2, present**2, own * present)
         self._sums += [part.sum() for part in sums]
+
+    def can_take(self, row: Row, log_ids: LiveIds) -> bool:
+        """`take`; False where it cannot, which must harm nobody: the row is committed by another."""
+        try:
+            self.take(row, log_ids)
+        except (KeatError, ValueError, RuntimeError) as error:
+            print(f"keat serve: {self.name} cannot follow, and is dropped ({error})", file=sys.stderr)
+            return False
+        return True
 
     def report(self, labels_events: bool) -> ShadowReport:
         number, own, present, x, y, xx, yy, xy = self._sums.tolist()

@@ -5,7 +5,7 @@ import {bars, spark} from "./live_charts.js";
 import {follow, token} from "./live_feed.js";
 import {showWhy} from "./live_why.js";
 const byId = id => document.getElementById(id), LENGTH = 300;
-let past = [], about = {}, now = null, paused = false, drawnLatest = "";
+let past = [], about = {}, now = null, paused = false;
 
 const count = n => Math.round(n).toLocaleString("en");
 const signed = x => (x < 0 ? "−" : "") + Math.abs(x).toFixed(3);
@@ -54,7 +54,9 @@ function draw() {
     ["p99", 3, "99th percentile of the latency"], ["queue", 4, "Events that waited"]];
   for (const [id, place, what] of lines)
     spark(byId(`${id}-line`), past.map(second => second[place]), length, `${what}, now ${byId(id).textContent}`);
-  drawLatest(now.latest ?? []);
+  byId("none").hidden = (now.latest ?? []).length > 0;
+  drawEvents(byId("latest"), now.latest ?? []);
+  drawAlerts();
   if (now.scores) {
     const total = now.scores.counts.reduce((a, b) => a + b, 0);
     byId("scores-about").textContent = `Of the latest ${count(total)} events: how many had each score, a logit.`;
@@ -64,13 +66,12 @@ function draw() {
 }
 
 // A row under the hand or with the focus stays where it is.
-function drawLatest(latest) {
-  const table = byId("latest"), written = JSON.stringify(latest);
-  byId("none").hidden = latest.length > 0;
-  table.hidden = latest.length === 0;
-  if (written === drawnLatest || (drawnLatest && table.matches(":hover, :focus-within"))) return;
-  drawnLatest = written;
-  table.tBodies[0].replaceChildren(...latest.map(event => {
+function drawEvents(table, events) {
+  const written = JSON.stringify(events);
+  table.hidden = events.length === 0;
+  if (written === table.drawn || (table.drawn && table.matches(":hover, :focus-within"))) return;
+  table.drawn = written;
+  table.tBodies[0].replaceChildren(...events.map(event => {
     const row = made("tr"), why = made("button", "Why?"), time = made("td", event.time);
     why.type = "button";
     why.setAttribute("aria-label", `Why event ${event.seq} was scored as it was`);
@@ -82,6 +83,28 @@ function drawLatest(latest) {
     cells[5].append(why);
     row.append(...cells);
     return row;
+  }));
+}
+
+function drawAlerts() {
+  const {a_hour, in_window, in_all, suspicious, truth} = now.alerts;
+  drawEvents(byId("alarming"), now.alarming ?? []);
+  byId("alerts-about").textContent = a_hour === 0
+    ? "None are asked for; start the service with --alerts to name the most suspicious events of each hour."
+    : `The ${count(a_hour)} most suspicious events of an hour, by ${suspicious} scores: ${count(in_window)} in the last hour, `
+      + `${count(in_all)} in all.`;
+  const said = now.drift.map(({level, sentence}) => [level, sentence]);
+  const share = x => `${(100 * x).toFixed(0)} %`;
+  if (truth.precision != null)
+    said.push(["none", `${count(truth.alerts_right)} of ${count(truth.alerts_labelled)} alerts with a label were right: `
+      + `${share(truth.precision)}, between ${share(truth.precision_low)} and ${share(truth.precision_high)} (95 %).`]);
+  else said.push(["unknown", truth.labels ? `${count(truth.labels)} labels came, none of an alert.` : "No label has come yet."]);
+  if (truth.seconds_to_detection != null)
+    said.push(["none", `Half of what was found was found within ${ago(truth.seconds_to_detection)} of its first event.`]);
+  byId("drift").replaceChildren(...said.map(([level, sentence]) => {
+    const item = made("li", sentence);
+    item.dataset.level = level;
+    return item;
   }));
 }
 
