@@ -3,10 +3,10 @@
     python tests/serve/live_killing.py KILLS SEED FOLDER
 
 A client sends events in requests, each until it is acknowledged; the service is a process of its own, which
-is ended at a step on the way of an event to the disk, of a snapshot, a checkpoint, a seal or an exchange of
-models, or at any moment in between. It is started again and the client goes on with what was not
-acknowledged. In the end every event is in the log once, and answers and state are those of a service that was
-never killed. Prints one JSON object.
+is ended at a step on the way of an event to the disk, of a snapshot, a checkpoint, a seal, an exchange of
+models or of a calibration, or at any moment in between. It is started again and the client goes on with what
+was not acknowledged. In the end every event is in the log once, and answers and state are those of a service
+that was never killed. Prints one JSON object.
 """
 
 from __future__ import annotations
@@ -25,18 +25,22 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
 from live_runs import checked, later_events, live_run
 
-from keat.serve import sealing, steps
+from keat.serve import refitting, sealing, steps
 from keat.serve.engine import Engine
 from keat.serve.events import Checked
+from keat.serve.label_taking import look_at_labels, tell
 from keat.serve.log_records import Settings, Swap
 from keat.serve.swapping import Shadow, catch_up, open_beside
 
 EVENTS, REQUEST = 90, 6
-ONCE = ("model copied aside", "model in place")  # steps that are reached once
-MODELS = ("keat-rank", "keat-tgn")
+CALIBRATED = "calibration switched"
+RECORD = ("record in transaction", "record committed")  # the second record is that of a calibration
+ONCE = ("model copied aside", "model in place", CALIBRATED)  # steps that are reached once
+MODELS = ("keat-rank", "keat-tgn", "fraud")  # the last labels events
 Acknowledge = Callable[[int, list[Any]], None]
 
 
@@ -54,6 +58,8 @@ def work(run: Path, requests: list[list[Checked]], begun: int, acknowledge: Ackn
         for place, (at, other) in enumerate(((7, run.parent / "next"), (11, run))):
             if number == at and sum(isinstance(one.record, Swap) for one in engine.log.records()) == place:
                 exchange(engine, other)
+        if number == 5 and engine.watch.labels_events:
+            calibrate(engine)
         acknowledge(number, [msgspec.to_builtins(answer) for answer in engine.take(requests[number])])
         if number % 4 == 3:
             engine.set(Settings(alerts=number))
@@ -72,6 +78,17 @@ def exchange(engine: Engine, run: Path) -> None:
     catch_up(model, engine.log, ids, tail)
     engine.shadow = Shadow(model, run.name)
     engine.switch()
+
+
+def calibrate(engine: Engine) -> None:
+    """Tell labels of the first 30 events, and have the calibration fitted to them; once, however often."""
+    answers = [engine.answer(seq) for seq in range(1, 31)]
+    middle = float(np.median([one.logit for one in answers]))
+    tell(engine, [(one.seq, float(one.logit > middle), 1) for one in answers])
+    while look_at_labels(engine):
+        pass
+    fitted = engine.models[-1].fitted is not None
+    assert refitting.refit(engine) != fitted
 
 
 def another(run: Path, place: Path) -> None:
@@ -116,7 +133,12 @@ def kill_at(step: str, time_of_it: int) -> None:
 
 
 def one_kill(
-    run: Path, requests: list[list[Checked]], expected: list[Any], step: str | None, draw: random.Random
+    run: Path,
+    requests: list[list[Checked]],
+    expected: list[Any],
+    step: str | None,
+    time_of_it: int,
+    draw: random.Random,
 ) -> str | None:
     """What was wrong after a kill and a restart; None where nothing was."""
     acknowledged = run / "acknowledged"
@@ -132,7 +154,7 @@ def one_kill(
 
     def killed() -> None:
         if step is not None:
-            kill_at(step, 1 if step in ONCE else draw.choice([1, 2]))
+            kill_at(step, time_of_it)
         work(run, requests, 0, acknowledge)
 
     ended = in_a_child(killed, None if step is not None else draw.uniform(0.0, 0.5))
@@ -160,6 +182,7 @@ def one_kill(
 
 def main(kills: int, seed: int, scratch: Path) -> dict[str, Any]:
     torch.set_num_threads(1)
+    refitting.ENOUGH, refitting.OF_EACH = 20, 4
     started = time.perf_counter()
     faults, prepared = [], {}
     for name in MODELS:
@@ -174,12 +197,14 @@ def main(kills: int, seed: int, scratch: Path) -> dict[str, Any]:
         prepared[name] = fresh, requests, json.loads(json.dumps(expected)), (run / "digest").read_text()
     for number in range(kills):
         draw = random.Random(f"{seed} {number}")
-        name = MODELS[number % 4 == 3]
         step = None if number >= len(steps.STEPS) and number % 2 else steps.STEPS[number % len(steps.STEPS)]
+        calibrates = step in RECORD and number < len(steps.STEPS)
+        name = MODELS[2 if calibrates or step == CALIBRATED or number % 8 == 5 else number % 4 == 3]
+        time_of_it = 1 if step in ONCE else 2 if calibrates else draw.choice([1, 2])
         fresh, requests, expected, digest = prepared[name]
         run = Path(tempfile.mkdtemp(dir=scratch)) / "run"
         shutil.copytree(fresh, run.parent, dirs_exist_ok=True)
-        fault = one_kill(run, requests, expected, step, draw)
+        fault = one_kill(run, requests, expected, step, time_of_it, draw)
         if fault is None and (run / "digest").read_text() != digest:
             fault = "another state"
         if fault is not None:

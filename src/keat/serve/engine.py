@@ -16,6 +16,7 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
+from keat.calibration.calibrations import Calibration
 from keat.disk import lock_folder, make_folder
 from keat.errors import InputError
 from keat.events.units import SECONDS_PER
@@ -23,18 +24,19 @@ from keat.serve.ahead import Ahead
 from keat.serve.events import Checked, Checker
 from keat.serve.late_truth import KEPT, Truth
 from keat.serve.latest_events import LatestEvents
-from keat.serve.live_answers import Answer, Answerer, answers_of
+from keat.serve.live_answers import Answer, answers_of
 from keat.serve.live_model import LiveModel
 from keat.serve.live_state import Happened
 from keat.serve.log import Durability, Log
-from keat.serve.log_records import Settings
+from keat.serve.log_records import Calibrated, Settings
 from keat.serve.log_replay import replayed
 from keat.serve.log_rows import Beside, Row, columns_of
 from keat.serve.recent_ids import RecentIds
+from keat.serve.refitting import Refits
 from keat.serve.served_run import ServedRun
 from keat.serve.state_snapshots import remove_leftovers, write_snapshot
 from keat.serve.steps import reached
-from keat.serve.swapping import Shadow, answerers, swap_to
+from keat.serve.swapping import Shadow, answerers, join, swap_to
 from keat.serve.verdicts import Judge
 
 BATCH = 256  # events at most that are committed together
@@ -113,17 +115,22 @@ class Engine:
     def _restore(self, until: int | None = None, recent: RecentIds | None = None) -> None:
         """The state as the log has it."""
         self.ids, model, self.watch = replayed(self.base, self.log, until, recent)
-        self.models = answerers(self.base, self.log)
+        self.models = answerers(self.base, self.log, until)
         self._use(model)
         self.checker = Checker(self.ids, self.base.features, self.base.run.unit, self.state.last_time)
-        self.truth = Truth(SECONDS_PER[self.state.unit])
+        self.truth, self.refits = Truth(SECONDS_PER[self.state.unit]), Refits()
         self.untold = list(self.log.labels().items())[-KEPT:]  # labels that are still to be looked at
 
     def _use(self, model: LiveModel) -> None:
         """Have a model answer from now on."""
         self.model, self.served, self.state = model, model.served, model.state
         self.ahead = Ahead(self.state)
-        self.judge = Judge(self.served, model.ids, self.state, self.ahead)
+        self.judge = Judge(self.served, model.ids, self.state, self.ahead, self.calibration)
+
+    @property
+    def calibration(self) -> Calibration | None:
+        """What makes probabilities of logits now: the run's own, or one that was fitted to labels since."""
+        return self.models[-1].calibration
 
     def switch(self) -> None:
         """Have the shadow answer from now on, and the present model be the shadow; between two batches. The
@@ -131,13 +138,22 @@ class Engine:
         shadow = self.shadow
         if shadow is None:
             raise InputError("There is no model beside the present one; load one first.")
-        record = swap_to(shadow.model.served)
+        record = swap_to(shadow.model.served, self.models)
         self.log.record(record)
         self.watch.told(record)
-        self.models.append(Answerer(shadow.model.fingerprint, shadow.model.served.calibration))
+        join(self.models, record)
         self.shadow = Shadow(self.model, self.model.served.run.folder.name)
         self._use(shadow.model)
         reached("model switched")
+
+    def calibrate(self, record: Calibrated) -> None:
+        """Have probabilities by another calibration from now on; between two batches. The log has it when
+        this returns, and nothing has changed if it raises."""
+        self.log.record(record)
+        self.watch.told(record)
+        join(self.models, record)
+        self.judge.calibration = self.calibration
+        reached("calibration switched")
 
     def set(self, settings: Settings) -> None:
         """Work by these settings from now on; between two batches."""

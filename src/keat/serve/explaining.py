@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,8 @@ def _explained(folder: Path, number: int) -> tuple[Explained, dict[str, Any]]:
     for name in tensors:
         if name.startswith(PENDING):  # of the same time: it was scored without them
             tensors[name] = tensors[name][:0]
-    run = served.run
+    run, answerer = served.run, engine.models[row.model]
+    run.best = replace(run.best, calibration=answerer.calibration)  # the one that answered
     run.present.restore(model.ids.names(), run.present.seen, tensors)
     source, destination = ids.labels[columns.src[place]], ids.labels[columns.dst[place]]
     features = None
@@ -59,7 +61,7 @@ def _explained(folder: Path, number: int) -> tuple[Explained, dict[str, Any]]:
         "seq": number,
         "logit": float(logits_of(row)[place]),
         "late": row.late.get(place),
-        "model": engine.models[row.model].fingerprint,
+        "model": answerer.fingerprint,
         "why": x.why,
         "reasons": in_words(x) if isinstance(x, Scored) and x.pair is not None else [x.why],
     }

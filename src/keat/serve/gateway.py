@@ -249,6 +249,7 @@ class Gateway:
             for task in beside:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
+            await self.watching.end()
             if self._snapshot is not None and self._snapshot.returncode is None:
                 self._snapshot.kill()
             await self.batcher.stop()

@@ -34,14 +34,15 @@ def look_at_labels(engine: Engine) -> bool:
         own = [*takewhile(lambda told: first <= told[0] < first + len(row), some[place:])]  # noqa: B023
         place += len(own)
         known = engine.truth.take(first, row, own)
-        if engine.watch.labels_events:
+        if engine.watch.labels_events and row.model == len(engine.models) - 1:
             engine.watch.drift.take_loss(engine.state.last_time, _losses(engine, known))
     return bool(engine.untold)
 
 
 def _losses(engine: Engine, known: list[Known]) -> npt.NDArray[np.float64]:
+    """Of answers that the present model gave by the present calibration."""
     logits = np.array([one.logit for one in known])
-    likely = probabilities(engine.served.calibration, logits)
+    likely = probabilities(engine.calibration, logits)
     likely = expit(logits) if likely is None else likely
     right = np.where([one.positive for one in known], likely, 1 - likely)
     losses: npt.NDArray[np.float64] = -np.log(np.maximum(right, TINY))

@@ -40,6 +40,7 @@ class Known(NamedTuple):
     source: int
     t: int
     logit: float
+    model: int  # which of the answerers of the log answered
 
 
 class Truth:
@@ -48,6 +49,7 @@ class Truth:
     def __init__(self, seconds_per_unit: float) -> None:
         self._seconds = seconds_per_unit
         self.known: dict[int, Known] = {}
+        self.taken = 0  # labels, also those that were replaced or do not count any more
         self._report: TruthReport | None = None
 
     def take(self, first: int, row: Row, labels: Iterable[tuple[int, float]]) -> list[Known]:
@@ -57,10 +59,11 @@ class Truth:
         for seq, label in labels:
             place = seq - first
             source, t = int(columns.src[place]), int(columns.t[place])
-            known = Known(label > 0.5, place in alerts, source, t, float(logits[place]))
+            known = Known(label > 0.5, place in alerts, source, t, float(logits[place]), row.model)
             self.known.pop(seq, None)
             self.known[seq] = known
             taken.append(known)
+        self.taken += len(taken)
         while len(self.known) > KEPT:
             del self.known[next(iter(self.known))]
         self._report = None

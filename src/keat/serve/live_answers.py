@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from keat.calibration.calibrations import Calibration, probabilities
+from keat.serve.log_records import Calibrated
 from keat.serve.log_rows import Beside, Row, logits_of
 
 
@@ -62,6 +63,7 @@ class Answerer(NamedTuple):
 
     fingerprint: str
     calibration: Calibration | None
+    fitted: Calibrated | None = None  # to which labels it was fitted here; None where it is the run's own
 
 
 def answers_of(
@@ -69,8 +71,8 @@ def answers_of(
 ) -> list[Answer]:
     """The answers of a row's events, or of some of them: the same whenever they are read."""
     logits = logits_of(row)
-    model, calibration = models[row.model]
-    found = probabilities(calibration, logits)
+    answerer = models[row.model]
+    model, found = answerer.fingerprint, probabilities(answerer.calibration, logits)
     likely: list[Any] = [None] * len(row) if found is None else np.asarray(found).tolist()
     numbers = logits.tolist()
     ids, late, beside = row.ids, row.late, row.beside

@@ -192,8 +192,12 @@ class Drift:
 
     def forget_scores(self) -> None:
         """Another model has other scores."""
-        for name in ("scores", "loss"):
-            self._measures[name].kept = self._measures[name].nothing()
+        self._measures["scores"].kept = self._measures["scores"].nothing()
+        self.forget_loss()
+
+    def forget_loss(self) -> None:
+        """Another calibration has another loss."""
+        self._measures["loss"].kept = self._measures["loss"].nothing()
 
     def report(self, seq: int) -> DriftReport:
         found = [measure.report() for measure in self._measures.values()]

@@ -25,7 +25,20 @@ class Swap(msgspec.Struct, tag="swap", frozen=True):
     calibration: dict[str, Any] | None = None
 
 
-Record = Settings | Swap
+class Calibrated(msgspec.Struct, tag="calibration", frozen=True):
+    """The present model has another calibration from now on, which was fitted to labels. Losses are
+    log-losses on the newest of the labels, of the calibration before and of this one."""
+
+    calibration: dict[str, Any]
+    labels: int  # that had come, of events of this model
+    judged_by: int  # the newest of them, which it was not fitted to
+    last: int  # number of the last event with a label
+    before: float
+    after: float
+    at: int  # seconds since 1970
+
+
+Record = Settings | Swap | Calibrated
 
 
 def model_after(records: list[Recorded], first: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -52,7 +53,7 @@ class ModelRoutes:
         engine, shadow = self._engine, self._engine.shadow
         return ModelsReport(
             engine.served.fingerprint,
-            [one.fingerprint for one in engine.models],
+            [name for name, _ in groupby(one.fingerprint for one in engine.models)],
             self._runs(),
             None if self._loading is None else self._loading[0],
             self._trouble,

@@ -56,7 +56,9 @@ def description() -> dict[str, Any]:
             "/v1/explain/{seq}/page": _get("The same as a page of HTML.", "seq"),
             "/v1/live": _get("How the service is, once a second, as server-sent events."),
             "/v1/alerts": _alerts(),
-            "/v1/state": _get("How the service is: counts, alerts, drift.", answered="ServiceState"),
+            "/v1/state": _get(
+                "How the service is: counts, alerts, drift, calibration.", answered="ServiceState"
+            ),
             "/v1/drift": _get("Whether the stream is still what it was.", answered="DriftReport"),
             "/metrics": _get("Counters for Prometheus."),
             "/healthz": _get("Whether the process is alive."),

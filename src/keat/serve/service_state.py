@@ -8,6 +8,7 @@ import msgspec
 
 from keat.serve.alerts import AlertReport, alert_report
 from keat.serve.live_drift import DriftReport
+from keat.serve.refitting import CalibrationReport, calibration_report
 from keat.serve.state_snapshots import last_event_of_newest
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class ServiceState(msgspec.Struct):
     last_snapshot: int  # the last event that a snapshot has
     alerts: AlertReport
     drift: DriftReport
+    calibration: CalibrationReport
 
 
 def service_state(engine: Engine, batcher: Batcher) -> ServiceState:
@@ -55,4 +57,5 @@ def service_state(engine: Engine, batcher: Batcher) -> ServiceState:
         last_event_of_newest(engine.folder),
         alert_report(engine),
         engine.watch.drift.report(seq),
+        calibration_report(engine),
     )

@@ -19,6 +19,7 @@ STEPS = (
     "record in transaction",
     "record committed",
     "model switched",
+    "calibration switched",
     "snapshot written aside",
     "snapshot in place",
     "older snapshots removed",

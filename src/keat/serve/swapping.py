@@ -24,7 +24,7 @@ from keat.serve.live_answers import Answerer
 from keat.serve.live_ids import LiveIds
 from keat.serve.live_model import LiveModel
 from keat.serve.log import Log, Tail
-from keat.serve.log_records import Swap
+from keat.serve.log_records import Calibrated, Record, Swap
 from keat.serve.log_replay import AT_ONCE
 from keat.serve.log_rows import Row, logits_of
 from keat.serve.served_run import LIVE, ServedRun, kept_model
@@ -85,16 +85,35 @@ class Shadow:
         )
 
 
-def swap_to(served: ServedRun) -> Swap:
-    calibration = served.calibration
+def swap_to(served: ServedRun, models: list[Answerer]) -> Swap:
+    """A model that answered before comes back with the calibration it had last."""
+    before = _last(models, served.fingerprint)
+    calibration = served.calibration if before is None else before.calibration
     return Swap(served.fingerprint, None if calibration is None else asdict(calibration))
 
 
-def answerers(base: ServedRun, log: Log) -> list[Answerer]:
-    """Who answered rows of the log, in the order in which they began to."""
-    swaps = [one.record for one in log.records() if isinstance(one.record, Swap)]
-    later = [Answerer(swap.model, read_calibration(swap.calibration)) for swap in swaps]
-    return [Answerer(base.fingerprint, base.calibration), *later]
+def answerers(base: ServedRun, log: Log, until: int | None = None) -> list[Answerer]:
+    """Who answered rows of the log, in the order in which they began to; up to an event if one is given."""
+    found = [Answerer(base.fingerprint, base.calibration)]
+    for one in log.records():
+        if until is None or one.after <= until:
+            join(found, one.record)
+    return found
+
+
+def join(models: list[Answerer], record: Record) -> None:
+    """Who answers after a record, if it is another than before."""
+    if isinstance(record, Swap):
+        before = _last(models, record.model)
+        fitted = None if before is None else before.fitted
+        models.append(Answerer(record.model, read_calibration(record.calibration), fitted))
+    elif isinstance(record, Calibrated):
+        calibration = read_calibration(record.calibration)
+        models.append(Answerer(models[-1].fingerprint, calibration, record))
+
+
+def _last(models: list[Answerer], fingerprint: str) -> Answerer | None:
+    return next((one for one in reversed(models) if one.fingerprint == fingerprint), None)
 
 
 def open_beside(base: ServedRun, live: Path, run: Path) -> tuple[LiveModel, LiveIds, Tail]:

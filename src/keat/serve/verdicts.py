@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from keat.calibration.calibrations import probabilities
+from keat.calibration.calibrations import Calibration, probabilities
 from keat.calibration.temperature import Temperature
 from keat.errors import InputError
 from keat.explain.explanation import explain_pair
@@ -33,8 +33,17 @@ Nodes = npt.NDArray[np.int32]
 class Judge:
     """Answers questions about a live state, and changes nothing."""
 
-    def __init__(self, served: ServedRun, ids: LiveIds, state: LiveState, ahead: Ahead) -> None:
+    def __init__(
+        self,
+        served: ServedRun,
+        ids: LiveIds,
+        state: LiveState,
+        ahead: Ahead,
+        calibration: Calibration | None,
+    ) -> None:
+        """``calibration`` is the one that answers now, which need not be the run's own."""
         self.served, self.ids, self.state, self.ahead = served, ids, state, ahead
+        self.calibration = calibration
         self._destinations: tuple[int, Model, Nodes] | None = None
 
     def features(self, given: Sequence[dict[str, Value] | None]) -> npt.NDArray[np.float32]:
@@ -96,7 +105,7 @@ class Judge:
                 model = self.ahead.model() if later else self.state.model
                 asked = Happened(src[rows], dst[rows], t[rows], features[rows])
                 logits[rows] = _logits(model, asked)
-        found = probabilities(self.served.calibration, logits)
+        found = probabilities(self.calibration, logits)
         likely = [None] * len(t) if found is None else np.asarray(found).tolist()
         pairs = [
             ScoredPair(*pair)
@@ -123,7 +132,7 @@ class Judge:
         logits = self._all(model, int(src[0]), t, nodes)
         best = np.argsort(-logits, kind="stable")[:top]
         shares = self._shares(logits)
-        likely = probabilities(self.served.calibration, logits)
+        likely = probabilities(self.calibration, logits)
         ranked = [
             Ranked(
                 labels[int(nodes[place])],
@@ -190,7 +199,7 @@ class Judge:
         return found
 
     def _shares(self, logits: npt.NDArray[np.float32]) -> list[float | None]:
-        calibration = self.served.calibration
+        calibration = self.calibration
         if not isinstance(calibration, Temperature) or len(logits) == 0:
             return [None] * len(logits)
         shares: list[float | None] = calibration.shares(logits[None])[0].tolist()

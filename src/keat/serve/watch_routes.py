@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
@@ -10,10 +11,11 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from keat.errors import InputError
+from keat.errors import InputError, KeatError
 from keat.serve.alerts import Alert, alert_report, alerts_after, alerts_in
 from keat.serve.label_taking import look_at_labels
 from keat.serve.log_rows import Row
+from keat.serve.refitting import conclude, due, tried
 from keat.serve.service_metrics import Value
 from keat.serve.service_state import service_state
 from keat.serve.watchers import Lost, Sent, Watchers
@@ -31,6 +33,7 @@ class WatchRoutes:
         self._gateway, self._engine = gateway, gateway.engine
         self.watchers = Watchers()
         self._engine.announce = self._announce
+        self._refitting: asyncio.Task[None] | None = None
 
     def gets(self) -> dict[str, Callable[[Request], Awaitable[Response]]]:
         return {"/v1/alerts": self.alerts, "/v1/state": self.state, "/v1/drift": self.drift}
@@ -88,6 +91,30 @@ class WatchRoutes:
             async with self._gateway.batcher.between:
                 more = look_at_labels(self._engine)
             await asyncio.sleep(0)
+        if self._refitting is None or self._refitting.done():
+            self._refitting = asyncio.create_task(self._refit())
+
+    async def _refit(self) -> None:
+        """Fit the calibration again while that is due: in another thread, to be exchanged between batches."""
+        engine, batcher, loop = self._engine, self._gateway.batcher, asyncio.get_running_loop()
+        try:
+            while True:
+                async with batcher.between:
+                    batcher.require_state()
+                    lesson = due(engine)
+                if lesson is None:
+                    return
+                found = await loop.run_in_executor(None, tried, lesson)
+                async with batcher.between:
+                    batcher.require_state()
+                    await loop.run_in_executor(None, conclude, engine, found)
+        except KeatError as error:  # a full disk: the present one stays, and later labels try again
+            print(f"keat serve: the calibration is not exchanged ({error})", file=sys.stderr)
+
+    async def end(self) -> None:
+        """Nothing of it is on its way to the log any more."""
+        if self._refitting is not None:
+            await asyncio.gather(self._refitting, return_exceptions=True)
 
     def close(self) -> None:
         self.watchers.close()

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from keat.events.units import TimeUnit
 from keat.serve.alert_budget import AlertBudget, Window
 from keat.serve.live_drift import Drift, Kept
-from keat.serve.log_records import Record, Settings, Swap
+from keat.serve.log_records import Calibrated, Record, Settings, Swap
 from keat.serve.log_rows import Row, columns_of, logits_of
 
 LATEST = 1_000  # alerts whose numbers are kept
@@ -64,6 +64,8 @@ class Watch:
         elif isinstance(record, Swap):
             self.budget.forget_scores()
             self.drift.forget_scores()
+        elif isinstance(record, Calibrated):  # logits stay, and alerts go by them
+            self.drift.forget_loss()
 
     def threshold(self, t: int) -> float | None:
         """The logit that an event must pass to be an alert: from above, or from below where links are
