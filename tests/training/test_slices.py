@@ -23,13 +23,13 @@ from keat.training.slices import answer_slice, joined, observe_to_slices
 LEARNED = [name for name in EVERY_MODEL if name.split(" ")[0] in ARCHITECTURES]
 
 
-def stream(seed: int = 3, events: int = 420) -> EventStream:
+def stream(seed: int = 3, events: int = 200) -> EventStream:
     """Two kinds of nodes, tied times, features."""
     rng = np.random.default_rng(seed)
     return EventStream.from_arrays(
         rng.integers(0, 12, events),
         12 + rng.integers(0, 18, events),
-        np.sort(rng.integers(0, 200, events)) * 10,
+        np.sort(rng.integers(0, 100, events)) * 10,
         rng.standard_normal((events, 2), dtype=np.float32),
         num_nodes=30,
     )
