@@ -106,9 +106,10 @@ def test_exact_and_legacy_agree_with_gradients_where_legacy_is_accurate() -> Non
     for encoder in (exact, legacy):
         encoder(age).backward(grad)
     torch.testing.assert_close(encode(exact, age), encode(legacy, age), rtol=0, atol=1e-4)
+    # A phase of up to 300 in float32 is off by 2e-5; times ages of up to 300 over the root of 280 terms.
     for name in ("weight", "bias"):
         torch.testing.assert_close(
-            getattr(exact.lin, name).grad, getattr(legacy.lin, name).grad, rtol=1e-4, atol=1e-2
+            getattr(exact.lin, name).grad, getattr(legacy.lin, name).grad, rtol=1e-4, atol=0.1
         )
 
 

@@ -242,6 +242,7 @@ TOGETHER: list[Bad] = [
     *(Bad(("serve", run, "--port", "0")) for run in ("graphs", "shares", "nowhere", "orders.csv", "saved")),
     Bad(("serve", "run", "--host", "0.0.0.0"), told="give a token"),
     Bad(("serve", "run", "--token", "short"), told="at least 16"),
+    Bad(("serve", "run", "--port", "0", "--models", "nowhere"), told="There is no folder nowhere"),
     Bad(("serve", "run", "--port", "70000"), told="choose another"),
     Bad(("serve", "run", "--host", "no such host", "--token", "x" * 20), told="Cannot listen"),
     Bad(("serve", "run", "--rank"), told="each request asks"),

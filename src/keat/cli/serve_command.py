@@ -13,6 +13,7 @@ import typer
 
 from keat.cli.console import err, print_json, print_line
 from keat.cli.options import Json, RunArgument, at_least
+from keat.disk import look_at
 from keat.errors import InputError, MissingExtraError, unknown_name
 
 if TYPE_CHECKING:
@@ -59,8 +60,6 @@ def serve_command(
     models: Annotated[
         Path | None,
         typer.Option(
-            exists=True,
-            file_okay=False,
             help="Folder of runs that may be loaded beside this one and exchanged for it (POST /v1/models).",
         ),
     ] = None,
@@ -113,6 +112,8 @@ def serve_command(
                 err,
             )
 
+    if models is not None and look_at(models) != "folder":
+        raise InputError(f"There is no folder {models}; --models is the folder of the runs that may be loaded.")
     one_thread()
     service = Service(host, port, token or None, Limits(new_ids=new_ids), most_queued, snapshot_every, models)
     serve(folder, service, durability, Settings(alerts), ready)  # type: ignore[arg-type]
