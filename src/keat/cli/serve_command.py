@@ -113,7 +113,9 @@ def serve_command(
             )
 
     if models is not None and look_at(models) != "folder":
-        raise InputError(f"There is no folder {models}; --models is the folder of the runs that may be loaded.")
+        raise InputError(
+            f"There is no folder {models}; --models is the folder of the runs that may be loaded."
+        )
     one_thread()
     service = Service(host, port, token or None, Limits(new_ids=new_ids), most_queued, snapshot_every, models)
     serve(folder, service, durability, Settings(alerts), ready)  # type: ignore[arg-type]
