@@ -9,11 +9,9 @@ touches nothing but the log, so it may run in another thread. If it fails, nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from keat.calibration.calibrations import Calibration
@@ -22,15 +20,17 @@ from keat.errors import InputError
 from keat.events.units import SECONDS_PER
 from keat.serve.ahead import Ahead
 from keat.serve.events import Checked, Checker
+from keat.serve.happened import Happened
 from keat.serve.late_truth import KEPT, Truth
 from keat.serve.latest_events import LatestEvents
-from keat.serve.live_answers import Answer, answers_of
+from keat.serve.live_answers import Answer, again, answers_of
 from keat.serve.live_model import LiveModel
-from keat.serve.live_state import Happened
+from keat.serve.live_state import in_unit
 from keat.serve.log import Durability, Log
 from keat.serve.log_records import Calibrated, Settings
 from keat.serve.log_replay import replayed
 from keat.serve.log_rows import Beside, Row, columns_of
+from keat.serve.micro_batch import Counts, Prepared
 from keat.serve.recent_ids import RecentIds
 from keat.serve.refitting import Refits
 from keat.serve.served_run import ServedRun
@@ -58,31 +58,6 @@ class Wanted(NamedTuple):
         return self.rank or self.reasons
 
 
-@dataclass(slots=True)
-class Counts:
-    """What has happened since this process began."""
-
-    events: int = 0
-    batches: int = 0
-    late: int = 0
-    again: int = 0
-    newcomers: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Prepared:
-    """A micro-batch that is scored and not yet committed."""
-
-    row: Row | None  # None where all of it was known
-    first: int
-    happened: Happened | None
-    nodes_before: int
-    slots: list[
-        tuple[int, bool]
-    ]  # for each event that was sent: its number in the log, and whether it is known
-    conflicts: dict[int, str] = field(default_factory=dict)
-
-
 class Engine:
     """A run that is served. ``write=False`` reads the log of a run that another process may be serving, up to
     an event if ``until`` is given."""
@@ -93,11 +68,14 @@ class Engine:
         durability: Durability = "disk",
         *,
         settings: Settings | None = None,
+        window: int = 0,
         write: bool = True,
         until: int | None = None,
     ) -> None:
-        """``settings`` hold from now on, and are a record of the log; without them those of the log do."""
+        """``settings`` hold from now on, and are a record of the log; without them those of the log do.
+        ``window`` is how far out of order events may come from now on, in seconds."""
         self.base = ServedRun.open(folder)  # the run that the log began with; another may answer since
+        self.window = in_unit(window, self.base.run.facts.unit)
         self.folder, self.counts = self.base.live_folder, Counts()
         if write:
             make_folder(self.folder)
@@ -124,7 +102,7 @@ class Engine:
     def _use(self, model: LiveModel) -> None:
         """Have a model answer from now on."""
         self.model, self.served, self.state = model, model.served, model.state
-        self.ahead = Ahead(self.state)
+        self.ahead = Ahead(self.state, self.window)
         self.judge = Judge(self.served, model.ids, self.state, self.ahead, self.calibration)
 
     @property
@@ -187,8 +165,14 @@ class Engine:
                 raise ConflictError(problem)
         return answers
 
-    def begin(self, events: Sequence[Checked], wanted: Wanted = Wanted()) -> Prepared:  # noqa: B008
-        """Score a micro-batch, and advance the state by it. Nothing of it is known outside yet."""
+    def begin(
+        self,
+        events: Sequence[Checked],
+        wanted: Wanted = Wanted(),  # noqa: B008
+        offsets: dict[str, int] | None = None,
+    ) -> Prepared:
+        """Score a micro-batch, and advance the state by it. Nothing of it is known outside yet. ``offsets``
+        are those after the events that were read from a topic."""
         first, nodes = self.log.tail.event + 1, len(self.ids)
         fresh: list[Checked] = []
         prepared = Prepared(None, first, None, nodes, [])
@@ -209,28 +193,37 @@ class Engine:
             prepared.slots.append((first + len(fresh), False))
             fresh.append(event)
         if fresh:
-            self._score(prepared, fresh, places, wanted)
+            self._score(prepared, fresh, places, wanted, offsets or {})
         reached("batch scored")
         return prepared
 
     def _score(
-        self, prepared: Prepared, fresh: list[Checked], places: dict[str, int], wanted: Wanted
+        self,
+        prepared: Prepared,
+        fresh: list[Checked],
+        places: dict[str, int],
+        wanted: Wanted,
+        offsets: dict[str, int],
     ) -> None:
         join, nodes = self.ids.join, prepared.nodes_before
         ends = [(join(event.source, 0), join(event.destination, 1)) for event in fresh]  # in this order
         src, dst = np.array(ends, np.int32).T.copy()
         sent = np.array([event.t for event in fresh], np.int64)
-        t = np.maximum.accumulate(np.maximum(sent, self.state.last_time))
+        horizons = self.state.horizons(sent, self.window)
+        t = np.maximum(sent, horizons)
         late = np.flatnonzero(sent < t)
+        if self.window:
+            newest = np.maximum.accumulate(np.maximum(t, self.state.last_time))
+            prepared.reordered = int(np.count_nonzero(t < newest)) - len(late)
         columns = [list(column) for column in zip(*(event.features for event in fresh), strict=True)]
         features = self.served.features.encoded(columns, len(fresh))
         self.model.follow(self.ids)
         happened = Happened(self.model.own(src), self.model.own(dst), t, features)
         beside: dict[int, Beside] = {}
         if wanted.alone:
-            self.state.settle(int(t[0]))
+            self.state.settle(int(horizons[0]))
             beside = {0: self.judge.beside(happened, wanted.rank, wanted.reasons)}
-        logits = self.state.score(happened)
+        logits = self.state.score(happened, self.window)
         prepared.happened = happened
         prepared.row = Row(
             src.tobytes(),
@@ -244,6 +237,8 @@ class Engine:
             columns if any(value is not None for column in columns for value in column) else [],
             beside,
             self.watch.decide(t, logits),
+            self.window,
+            offsets,
         )
 
     def commit(self, prepared: Prepared) -> None:
@@ -268,6 +263,7 @@ class Engine:
             counts.events += len(row)
             counts.batches += 1
             counts.late += len(row.late)
+            counts.reordered += prepared.reordered
             counts.newcomers += len(row.newcomers)
             if row.alerts and self.announce is not None:
                 self.announce(prepared.first, row)
@@ -323,18 +319,11 @@ class Engine:
     def snapshot(self) -> Path:
         """Keep the state as it is, between two batches."""
         newcomers = self.ids.newcomers(self.ids.known)
-        return write_snapshot(
-            self.folder, self.log.tail, self.state.last_time, newcomers, self.state.tensors(), self.watch
-        )
+        return write_snapshot(self.folder, self.log.tail, self.state, newcomers, self.watch)
 
     def digest(self) -> str:
         """A hash of the state: two engines with the same log have the same."""
         return self.state.digest(len(self.model.ids))
-
-
-def again(answer: Answer) -> Answer:
-    """The same answer, marked as one that was given before."""
-    return msgspec.structs.replace(answer, again=True)
 
 
 def other_event(name: str) -> str:

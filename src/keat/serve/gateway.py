@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,18 +24,24 @@ from keat.serve.door import Door
 from keat.serve.engine import Engine, Wanted
 from keat.serve.events import Checked, LabelTold, Pair, RankQuestion
 from keat.serve.explain_requests import ExplainRequests
+from keat.serve.kafka_intake import KafkaIntake
+from keat.serve.kafka_source import Topic
 from keat.serve.label_taking import tell
 from keat.serve.limits import Limits, NewIds
 from keat.serve.live_answers import Answer
-from keat.serve.live_feed import LiveFeed, memory, size_of_log
+from keat.serve.live_feed import LiveFeed
 from keat.serve.model_routes import ModelRoutes
 from keat.serve.openapi import description
 from keat.serve.page_routes import page_routes
-from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objects
+from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, flag, objects
 from keat.serve.refusals import RefusedError, refusal_of
 from keat.serve.service_metrics import Metrics
+from keat.serve.shown_metrics import values_of
 from keat.serve.state_snapshots import last_event_of_newest
 from keat.serve.watch_routes import WatchRoutes
+
+if TYPE_CHECKING:
+    from keat.serve.topic_reader import TopicReader
 
 SNAPSHOT_EVERY = 250_000  # events
 TRY_AGAIN = 60  # seconds after a snapshot that failed
@@ -55,17 +62,21 @@ class Service:
     most_queued: int = MOST_QUEUED
     snapshot_every: int = SNAPSHOT_EVERY
     models: Path | None = None  # the folder whose runs may be loaded beside the one that answers
+    window: int = 0  # seconds that events may come out of order
+    topic: Topic | None = None  # which brings events, too
 
 
 class Gateway:
     """The routes of a service, and what goes on beside them."""
 
-    def __init__(self, engine: Engine, service: Service) -> None:
+    def __init__(self, engine: Engine, service: Service, reader: TopicReader | None = None) -> None:
+        """``reader`` reads a topic that brings events, too."""
         self.engine, self.service, self.metrics = engine, service, Metrics()
         self.new_ids = NewIds(service.limits.new_ids)
         self.batcher = Batcher(engine, service.most_queued)
         self.feed, self.why = LiveFeed(engine, self.batcher, self.metrics), ExplainRequests(engine)
         self.watching, self.models = WatchRoutes(self), ModelRoutes(self, service.models)
+        self.kafka = None if reader is None else KafkaIntake(self, reader)
         self._snapshot: asyncio.subprocess.Process | None = None
         self._tried = 0.0  # when it was begun
 
@@ -118,7 +129,7 @@ class Gateway:
     # -- events and questions --------------------------------------------------------------------------
 
     async def events(self, request: Request) -> Response:
-        wanted = Wanted(_flag(request, "rank"), _flag(request, "reasons"))
+        wanted = Wanted(flag(request, "rank"), flag(request, "reasons"))
         body, form = await self.body(request)
         engine = self.engine
         checked, single = checked_events(engine.checker, body, form, self.service.limits)
@@ -143,7 +154,7 @@ class Gateway:
             self.new_ids.take(len(strangers))
 
     async def score(self, request: Request) -> Response:
-        why = _flag(request, "reasons")
+        why = flag(request, "reasons")
         body, form = await self.body(request)
         pairs, single = objects(Pair, body, form, self.service.limits.pairs, "pairs")
         engine, read = self.engine, self.engine.checker
@@ -199,28 +210,13 @@ class Gateway:
     # -- how it is -------------------------------------------------------------------------------------
 
     async def show_metrics(self, request: Request) -> Response:  # noqa: ARG002
-        engine, counts = self.engine, self.engine.counts
         values = {
-            "keat_events_total": ("counter", "Events taken.", counts.events),
-            "keat_batches_total": ("counter", "Micro-batches committed.", counts.batches),
-            "keat_late_events_total": ("counter", "Events older than the last.", counts.late),
-            "keat_repeated_events_total": ("counter", "Events sent again.", counts.again),
-            "keat_new_nodes_total": ("counter", "Nodes that joined.", counts.newcomers),
-            "keat_queued_events": ("gauge", "Events that wait.", self.batcher.queued),
-            "keat_nodes": ("gauge", "Nodes known.", len(engine.ids)),
-            "keat_log_last_event": ("gauge", "Number of the last event.", engine.log.tail.event),
-            "keat_last_snapshot_event": (
-                "gauge",
-                "Last event in a snapshot.",
-                last_event_of_newest(engine.folder),
-            ),
-            "keat_log_bytes": ("gauge", "Size of the log on the disk.", size_of_log(engine.folder)),
-            "keat_memory_bytes": ("gauge", "Memory of the process.", memory() or 0),
+            **values_of(self.engine, self.batcher),
             "keat_pages_open": ("gauge", "Pages that watch the service.", len(self.feed.watchers)),
             **self.watching.metrics(),
-            "keat_ready": ("gauge", "Whether events are taken.", int(self.batcher.trouble is None)),
         }
-        return Response(self.metrics.text(values) + engine.latest.metric(), media_type=TEXT)
+        text = self.metrics.text(values) + self.engine.latest.metric()
+        return Response(text if self.kafka is None else text + self.kafka.metric(), media_type=TEXT)
 
     async def health(self, request: Request) -> Response:  # noqa: ARG002
         return Response(_encode({"alive": True}), media_type=JSON)
@@ -240,7 +236,10 @@ class Gateway:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002
         self.batcher.start()
-        works = (self._keep_house(), self.feed.run(), self.watching.look_at_labels())
+        works: list[Coroutine[Any, Any, None]] = [self._keep_house(), self.feed.run()]
+        works.append(self.watching.look_at_labels())
+        if self.kafka is not None:
+            works.append(self.kafka.run())
         beside = [asyncio.create_task(work) for work in works]
         try:
             yield
@@ -250,6 +249,8 @@ class Gateway:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
             await self.watching.end()
+            if self.kafka is not None:
+                await self.kafka.end()
             if self._snapshot is not None and self._snapshot.returncode is None:
                 self._snapshot.kill()
             await self.batcher.stop()
@@ -305,19 +306,6 @@ def encoded(answers: list[Answer], single: bool, form: Form) -> tuple[bytes, str
     if form == "ndjson":
         return _encoder.encode_lines(answers), NDJSON
     return _encode(answers), JSON
-
-
-def _flag(request: Request, name: str) -> bool:
-    """Whether something is asked for in the address, as in ?rank=true."""
-    if not request.url.query:
-        return False
-    for given in request.query_params:
-        if given not in ("rank", "reasons"):
-            raise InputError(f"There is no '{given[:40]}' to ask for; ask for rank or reasons.")
-    value = request.query_params.get(name, "false")
-    if value not in ("true", "false", "1", "0"):
-        raise InputError(f"'{name}' is true or false, not '{value[:40]}'.")
-    return value in ("true", "1")
 
 
 def _refused(refusal: RefusedError) -> Response:
