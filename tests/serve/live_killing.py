@@ -4,9 +4,10 @@
 
 A client sends events in requests, each until it is acknowledged; the service is a process of its own, which
 is ended at a step on the way of an event to the disk, of a snapshot, a checkpoint, a seal, an exchange of
-models or of a calibration, or at any moment in between. It is started again, and the client goes on with what
-was not acknowledged, or, as with a topic, the service goes on where its log ends. In the end every event is in
-the log once, and answers and state are those of a service that was never killed. Prints one JSON object.
+models or of a calibration, or at any moment in between. It is started again, and the client goes on with
+what was not acknowledged, or, as with a topic, the service goes on where its log ends. In the end every event
+is in the log once, and answers and state are those of a service that was never killed. Prints one JSON
+object.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from keat.serve.gateway import Gateway
     from keat.serve.topic_reader import TopicReader
 
-AT_ONCE = 1_024  # events that are put into batches together
+AT_ONCE = 512  # events that are put into batches together
 SOON, LATER = 0.02, 1.0  # seconds until it is tried again: the queue was full, the log could not be written
 SENTENCES = 10  # that are told in a second; all refused messages are counted
 NOTHING_MORE = Wanted()
@@ -41,6 +41,7 @@ class KafkaIntake:
         self._gateway, self._reader, self._merge = gateway, reader, Merge()
         self._thread = ThreadPoolExecutor(1, "kafka")  # the reader's own
         self._singly = 0  # events that are each to be taken by itself, because one of them cannot be scored
+        self._at_once = min(AT_ONCE, max(1, gateway.service.most_queued // 4))  # there is HTTP, too
         self._second, self._told = 0, 0
         self.read = self.refused = 0  # messages, since this process began
         self.trouble: str | None = None  # why nothing is read any more
@@ -87,7 +88,7 @@ class KafkaIntake:
 
     async def _take(self, entries: list[Entry]) -> list[Entry]:
         """Bring the first of these to the log; those that are left."""
-        some = _different(entries[: 1 if self._singly else AT_ONCE])
+        some = _different(entries[: 1 if self._singly else self._at_once])
         rest = entries[len(some) :]
         some = await self._sound(some)
         if not some:
@@ -178,7 +179,7 @@ class KafkaIntake:
         for what, kind, about, value in values:
             lines += [f"# HELP keat_kafka_{what} {about}", f"# TYPE keat_kafka_{what} {kind}"]
             lines.append(f"keat_kafka_{what} {value}")
-        ends = dict(sorted(reader.highs.items()))
+        ends = dict(sorted(dict(reader.highs).items()))
         nexts = {each: offsets.get(reader.entry(each), 0) for each in ends}
         lags = {each: high - reader.next_of(each) + self._merge.waiting(each) for each, high in ends.items()}
         for what, about, found in (

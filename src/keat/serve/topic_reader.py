@@ -18,7 +18,7 @@ from keat.serve.kafka_source import Message, Topic, TopicError, entry, next_offs
 
 ANSWER = 10.0  # seconds that a broker has to answer
 WAIT = 0.1  # seconds for a message
-AT_ONCE = 1_000  # messages
+AT_ONCE = 250  # messages
 NEW_PARTITIONS = 10.0  # seconds between two looks for some
 TOLD = 1.0  # seconds between two times that the broker is told how far the log is
 PATIENCE = 5.0  # seconds that others wait for a partition of which nothing is heard
@@ -31,6 +31,7 @@ SETTINGS = {
     "enable.partition.eof": True,
     "auto.offset.reset": "error",  # what is not there is not passed over in silence
     "log_level": 2,  # errors come here, and are told from here
+    "socket.timeout.ms": 10_000,
     "queued.min.messages": 10_000,
     "queued.max.messages.kbytes": 16_384,
 }
