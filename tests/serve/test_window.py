@@ -16,12 +16,13 @@ from live_runs import checked, later_events, live_run
 from keat.errors import InputError
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.runs.run import open_kept
-from keat.serve.engine import Engine, Wanted
+from keat.serve.engine import Engine
 from keat.serve.events import Checked
 from keat.serve.explaining import explain_event
 from keat.serve.happened import FEW, Happened, Waiting
 from keat.serve.live_state import in_unit, observe_by_time, stream_of
 from keat.serve.log_rows import columns_of
+from keat.serve.micro_batch import Wanted
 from keat.serve.swapping import Shadow, catch_up, open_beside
 
 WINDOW = 2_000  # seconds

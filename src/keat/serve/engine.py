@@ -9,8 +9,8 @@ touches nothing but the log, so it may run in another thread. If it fails, nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -23,14 +23,22 @@ from keat.serve.events import Checked, Checker
 from keat.serve.happened import Happened
 from keat.serve.late_truth import KEPT, Truth
 from keat.serve.latest_events import LatestEvents
-from keat.serve.live_answers import Answer, again, answers_of
+from keat.serve.live_answers import Answer, answers_of
 from keat.serve.live_model import LiveModel
 from keat.serve.live_state import in_unit
 from keat.serve.log import Durability, Log
 from keat.serve.log_records import Calibrated, Settings
 from keat.serve.log_replay import replayed
-from keat.serve.log_rows import Beside, Row, columns_of
-from keat.serve.micro_batch import Counts, Prepared
+from keat.serve.log_rows import Beside, Row
+from keat.serve.micro_batch import (
+    BATCH,
+    ConflictError,
+    Prepared,
+    Wanted,
+    again,
+    require_same,
+    without_known,
+)
 from keat.serve.recent_ids import RecentIds
 from keat.serve.refitting import Refits
 from keat.serve.served_run import ServedRun
@@ -39,23 +47,17 @@ from keat.serve.steps import reached
 from keat.serve.swapping import Shadow, answerers, join, swap_to
 from keat.serve.verdicts import Judge
 
-BATCH = 256  # events at most that are committed together
 
+@dataclass(slots=True)
+class Counts:
+    """What has happened since this process began."""
 
-class ConflictError(InputError):
-    """A client's id was given to two different events."""
-
-
-class Wanted(NamedTuple):
-    """What an answer is to have beside its score."""
-
-    rank: bool = False
-    reasons: bool = False
-
-    @property
-    def alone(self) -> bool:
-        """Whether each event is a batch of its own: what is asked is of the state right before it."""
-        return self.rank or self.reasons
+    events: int = 0
+    batches: int = 0
+    late: int = 0
+    reordered: int = 0  # came out of order within the window
+    again: int = 0
+    newcomers: int = 0
 
 
 class Engine:
@@ -173,25 +175,8 @@ class Engine:
     ) -> Prepared:
         """Score a micro-batch, and advance the state by it. Nothing of it is known outside yet. ``offsets``
         are those after the events that were read from a topic."""
-        first, nodes = self.log.tail.event + 1, len(self.ids)
-        fresh: list[Checked] = []
-        prepared = Prepared(None, first, None, nodes, [])
-        places: dict[str, int] = {}
-        for place, event in enumerate(events):
-            if event.id is not None:
-                number = self.recent.get(event.id)
-                if number is not None:
-                    prepared.slots.append((number, True))
-                    continue
-                if event.id in places:
-                    there = places[event.id]
-                    prepared.slots.append((first + there, True))
-                    if fresh[there] != event:
-                        prepared.conflicts[place] = other_event(event.id)
-                    continue
-                places[event.id] = len(fresh)
-            prepared.slots.append((first + len(fresh), False))
-            fresh.append(event)
+        prepared = Prepared(self.log.tail.event + 1, len(self.ids))
+        fresh, places = without_known(prepared, events, self.recent)
         if fresh:
             self._score(prepared, fresh, places, wanted, offsets or {})
         reached("batch scored")
@@ -292,20 +277,7 @@ class Engine:
 
     def require_same(self, event: Checked) -> None:
         """An event whose id is known is the one that it was before."""
-        number = None if event.id is None else self.recent.get(event.id)
-        if number is None:
-            return
-        first, row = self.log.row_of(number)
-        place, columns = number - first, columns_of([row])
-        was = (
-            self.ids.labels[columns.src[place]],
-            self.ids.labels[columns.dst[place]],
-            row.late.get(place, int(columns.t[place])),
-        )
-        features = tuple(column[place] for column in row.features) or (None,) * len(event.features)
-        if was != (event.source, event.destination, event.t) or features != event.features:
-            assert event.id is not None
-            raise ConflictError(other_event(event.id))
+        require_same(event, self.recent, self.log, self.ids)
 
     def number_of(self, name: str) -> int:
         """The number of the event that a client called so."""
@@ -324,7 +296,3 @@ class Engine:
     def digest(self) -> str:
         """A hash of the state: two engines with the same log have the same."""
         return self.state.digest(len(self.model.ids))
-
-
-def other_event(name: str) -> str:
-    return f"The id '{name}' was given to another event before; give each event an id of its own."

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING
 from keat.disk import reason_of
 from keat.errors import InputError, KeatError
 from keat.serve.batching import BusyError
-from keat.serve.engine import ConflictError, Wanted
 from keat.serve.events import Event
 from keat.serve.kafka_merge import Entry, Merge
 from keat.serve.kafka_source import Message
 from keat.serve.limits import TooManyError
 from keat.serve.log import LogDamagedError, LogWriteError
+from keat.serve.micro_batch import ConflictError, Wanted
 from keat.serve.reading import line_read
 
 if TYPE_CHECKING:

@@ -95,8 +95,3 @@ def answers_of(
             )
         )
     return answers
-
-
-def again(answer: Answer) -> Answer:
-    """The same answer, marked as one that was given before."""
-    return msgspec.structs.replace(answer, again=True)

@@ -1,4 +1,4 @@
-"""Requests read: JSON or NDJSON into events, pairs and questions; what is wrong is one sentence."""
+"""Bodies of requests: JSON or NDJSON into events, pairs and questions; what is wrong is one sentence."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from typing import Any, Literal, TypeVar
 
 import msgspec
-from starlette.requests import Request
 
 from keat.errors import InputError, KeatError
 from keat.serve.events import Checked, Checker, Event
@@ -100,16 +99,3 @@ def checked_events(checker: Checker, body: bytes, form: Form, limits: Limits) ->
         except KeatError as error:
             raise InputError(str(error) if single else f"Event {number}: {error}") from error
     return found, single
-
-
-def flag(request: Request, name: str) -> bool:
-    """Whether something is asked for in the address, as in ?rank=true."""
-    if not request.url.query:
-        return False
-    for given in request.query_params:
-        if given not in ("rank", "reasons"):
-            raise InputError(f"There is no '{given[:40]}' to ask for; ask for rank or reasons.")
-    value = request.query_params.get(name, "false")
-    if value not in ("true", "false", "1", "0"):
-        raise InputError(f"'{name}' is true or false, not '{value[:40]}'.")
-    return value in ("true", "1")
