@@ -95,19 +95,21 @@ def test_every_message_is_in_the_log_once_however_often_the_service_is_killed(
     """`keat serve` itself, killed with -9 while it reads, and HTTP beside it."""
     run = live_run("keat-rank", tmp_path)
     events = written(run, 3_000)
-    produce(topic.brokers, topic.name, spread(events[:1_500]))
-    producer = threading.Thread(target=produce, args=(topic.brokers, topic.name, spread(events[1_500:])))
-    producer.start()
+    messages = spread(events)
+    produce(topic.brokers, topic.name, messages[:300])
     for kill in range(3):
+        part = messages[300 + 900 * kill : 1_200 + 900 * kill]
+        producer = threading.Thread(target=produce, args=(topic.brokers, topic.name, part))
         process, address = started(run, topic, "--window", "5000", "--snapshot-every", "400")
         with Client(address) as client:
             client.event(1, 50, time=events[0]["time"], id=f"http {kill}")
             before = client.ready()["seq"]
+            producer.start()
             until(lambda: client.ready()["seq"] > before)  # noqa: B023
         time.sleep(float(moments.uniform(0.0, 0.3)))
         process.kill()
         process.wait()
-    producer.join()
+        producer.join()
     process, address = started(run, topic, "--window", "5000")
     with Client(address) as client:
         until(lambda: client.ready()["seq"] == 3_003)
@@ -120,7 +122,7 @@ def test_every_message_is_in_the_log_once_however_often_the_service_is_killed(
     engine = Engine(run)
     digest, offsets = engine.digest(), engine.watch.offsets
     engine.close()
-    sizes = [sum(partition == each for partition, _ in spread(events)) for each in range(PARTITIONS)]
+    sizes = [sum(partition == each for partition, _ in messages) for each in range(PARTITIONS)]
     assert sorted(offsets.values()) == sorted(sizes)
     for snapshot in (run / "live").glob("snapshot-*"):
         snapshot.unlink()

@@ -199,7 +199,7 @@ class Engine:
         late = np.flatnonzero(sent < t)
         if self.window:
             newest = np.maximum.accumulate(np.maximum(t, self.state.last_time))
-            prepared.reordered = int(np.count_nonzero(t < newest)) - len(late)
+            prepared.reordered = int(np.count_nonzero((sent == t) & (t < newest)))
         columns = [list(column) for column in zip(*(event.features for event in fresh), strict=True)]
         features = self.served.features.encoded(columns, len(fresh))
         self.model.follow(self.ids)
