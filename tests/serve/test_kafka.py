@@ -260,7 +260,7 @@ def test_what_cannot_be_read_is_one_sentence(topic: Topic, monkeypatch: pytest.M
         opened(topic, {})
     assert str(refused.value).endswith(".")
     with pytest.raises(InputError, match="does not answer"):
-        opened(Topic("127.0.0.1:9", "orders"), {})
+        opened(Topic("127.0.0.1:9", "orders", "keat"), {})
     produce(topic.brokers, topic.name, [(0, b"{}")])
     cluster = opened(topic, {}).cluster
     with pytest.raises(InputError, match="from another cluster"):

@@ -70,7 +70,9 @@ def serve_command(
         str | None, typer.Option(help="Brokers of Kafka (host:port, …) that bring events, beside HTTP.")
     ] = None,
     topic: Annotated[str | None, typer.Option(help="The topic that is read there.")] = None,
-    group: Annotated[str, typer.Option(help="As which the brokers are told how far it was read.")] = "keat",
+    group: Annotated[
+        str | None, typer.Option(help="As which the brokers are told how far it was read; 'keat'.")
+    ] = None,
     models: Annotated[
         Path | None,
         typer.Option(
@@ -137,17 +139,17 @@ def serve_command(
     serve(folder, service, durability, Settings(alerts), ready)  # type: ignore[arg-type]
 
 
-def _topic(brokers: str | None, name: str | None, group: str) -> Topic | None:
+def _topic(brokers: str | None, name: str | None, group: str | None) -> Topic | None:
     """Where events come from beside HTTP."""
-    if brokers is None and name is None:
+    if brokers is None and name is None and group is None:
         return None
-    if not brokers or not name or not group:
-        raise InputError("Events from Kafka need --kafka with its brokers, --topic, and a --group.")
+    if not brokers or not name or group == "":
+        raise InputError("Events from Kafka need --kafka with its brokers, --topic, and, if any, a --group.")
     if find_spec("confluent_kafka") is None:
         raise MissingExtraError("confluent-kafka is not installed; pip install 'keat[kafka]'.")
     from keat.serve.kafka_source import Topic
 
-    return Topic(brokers, name, group)
+    return Topic(brokers, name, group or "keat")
 
 
 def _is_piped() -> bool:

@@ -61,7 +61,7 @@ class KafkaIntake:
                     await loop.run_in_executor(self._thread, reader.tell, offsets)
         except Exception as error:  # HTTP goes on
             self.trouble = str(error) if isinstance(error, KeatError) else reason_of(error)
-            self._tell(f"topic '{reader.topic.name}' is not read any more: {self.trouble}")
+            _say(f"topic '{reader.topic.name}' is not read any more: {self.trouble}")
 
     async def end(self) -> None:
         """After `run` was cancelled: what is in a batch may still come to the log, and is not read again."""
@@ -160,7 +160,7 @@ class KafkaIntake:
         self._told = self._told + 1 if second == self._second else 1
         self._second = second
         if self._told <= SENTENCES:
-            print(f"keat serve: {sentence}", file=sys.stderr, flush=True)
+            _say(sentence)
 
     # -- how it is -------------------------------------------------------------------------------------
 
@@ -203,3 +203,7 @@ def _different(entries: list[Entry]) -> list[Entry]:
                 return entries[:place]
             names.add(one.event.id)
     return entries
+
+
+def _say(sentence: str) -> None:
+    print(f"keat serve: {sentence}", file=sys.stderr, flush=True)

@@ -22,7 +22,7 @@ class Topic:
 
     brokers: str  # host:port, several with commas
     name: str
-    group: str = "keat"  # as which the broker is told how far it was read
+    group: str  # as which the broker is told how far it was read
 
 
 class Message(NamedTuple):

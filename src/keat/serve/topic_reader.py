@@ -49,6 +49,7 @@ class TopicReader:
         self._ended: set[int] = set()
         self._heard: dict[int, float] = {}
         self._paused: set[int] = set()
+        self._gone: set[int] = set()  # of which the broker does not have what comes next
         self._looked = self._told = self._read = time.monotonic()
         try:
             self._consumer = Consumer(
@@ -93,14 +94,17 @@ class TopicReader:
             elif error.code() == END and partition is not None:
                 self._ended.add(partition)
                 self._heard[partition] = now
-            elif error.code() == GONE and partition in self._next:
-                self._begin(partition)
+            elif error.code() == GONE and partition is not None:
+                self._gone.add(partition)
             else:
                 self._hear(error)
+        for partition in [*self._gone]:
+            with suppress(KafkaException):  # the broker is away; it is asked again
+                self._begin(partition)
         self._look_at_ends()
         if now > self._looked + NEW_PARTITIONS:
             self._looked = now
-            with suppress(KafkaException):  # the broker may be away; it is asked again
+            with suppress(KafkaException):
                 self._assign(self._found()[1])
         return messages
 
@@ -152,13 +156,17 @@ class TopicReader:
 
     def _assign(self, partitions: list[int]) -> None:
         """Read these, too."""
-        new = [partition for partition in partitions if partition not in self._next]
-        for partition in new:
-            self._next[partition] = self._place(partition, self._offsets.get(partition))
-            self._heard[partition] = time.monotonic()
-        places = [TopicPartition(self.topic.name, each, self._next[each]) for each in new]
-        if places:
-            self._consumer.incremental_assign(places)
+        new = {
+            partition: self._place(partition, self._offsets.get(partition))
+            for partition in partitions
+            if partition not in self._next
+        }
+        if new:
+            self._consumer.incremental_assign(
+                [TopicPartition(self.topic.name, *place) for place in new.items()]
+            )
+        self._next |= new
+        self._heard |= dict.fromkeys(new, time.monotonic())
 
     def _place(self, partition: int, offset: int | None) -> int:
         there = self._consumer.get_watermark_offsets(
@@ -172,6 +180,7 @@ class TopicReader:
         """The broker does not have what comes next; go on with what it has."""
         self._next[partition] = place = self._place(partition, self._next[partition])
         self._consumer.seek(TopicPartition(self.topic.name, partition, place))
+        self._gone.discard(partition)
 
     def _pause(self, full: set[int]) -> None:
         name = self.topic.name
