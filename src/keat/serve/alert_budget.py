@@ -72,9 +72,12 @@ class AlertBudget:
         first = 0
         while first < len(t):
             own = self._part_of(int(t[first]))
-            end = int(np.searchsorted(t, self._parts[-1][0] + self._part))
             floor = own[0] if len(own) == self.most else -np.inf
-            able = (first + np.flatnonzero(suspicion[first:end] > floor)).tolist()
+            if len(t) == 1:  # as it mostly is
+                end, able = 1, [0] if suspicion[0] > floor else []
+            else:
+                end = int(t.searchsorted(self._parts[-1][0] + self._part))
+                able = (first + np.flatnonzero(suspicion[first:end] > floor)).tolist()
             found += [at for at in able if self._take_one(int(t[at]), float(suspicion[at]), own)]
             first = end
         return found

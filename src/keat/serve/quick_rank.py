@@ -1,8 +1,8 @@
-"""keat-rank's scores of a few pairs, by arrays alone.
+"""keat-rank's scores of pairs as a service asks for them: one candidate each, or many of one source.
 
 A service mostly scores one event at a time. What torch does for a call, whatever its size, then takes longer
-than the mathematics; the same few products of arrays do not. Scores are those of the model, to the rounding
-of float32.
+than the mathematics; the same few products of arrays do not. And of one candidate, only what leads to it has
+to be looked at. Scores are those of the model, to the rounding of float32.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from keat.cooccurrence.one_candidate import read_one_each
 from keat.models.rank import KeatRank
 
-FEW = 16  # pairs; torch is as quick from about here on
+FEW = 4_096  # pairs; more are the model's own to score, in parts that fit the caches
+ROWS = 16  # from about here on torch multiplies quicker
 Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[Any]
 
@@ -43,33 +45,38 @@ class QuickRank:
 
     def score(self, src: Array, dst: Array, t: Array) -> Floats:
         """Logits of pairs as of now; nothing changes."""
-        numbers = self.past.read(src, t, dst[:, None])
-        return self._judged(numbers.source, numbers.pair)
+        return self._judged(*read_one_each(self.past, src, dst, t))
 
     def score_in_turn(self, src: Array, dst: Array, t: Array, observed: int) -> Floats:
         """Logits of events, each with those before it observed that are strictly earlier; then the first
         ``observed`` of them are."""
-        happened = src[:observed], dst[:observed], t[:observed]
-        numbers, done = self.past.read_in_turn(src, t, dst[:, None], *happened)
-        if done < observed:
-            self.past.observe(*(column[done:] for column in happened))
-        return self._judged(numbers.source, numbers.pair)
+        return self._judged(*read_one_each(self.past, src, dst, t, observed))
+
+    def score_all(self, src: Array, t: Array, candidates: Array) -> Floats:
+        """Logits of many candidates of one source as of now; nothing changes."""
+        numbers = self.past.read(src, t, candidates)
+        return self._judged(numbers.source.numpy(), numbers.pair.numpy()[0])
 
     def observe(self, src: Array, dst: Array, t: Array) -> None:
         self.past.observe(src, dst, t)
 
-    def _judged(self, source: Tensor, pair: Tensor) -> Floats:
-        """`PairTerm.judge` of numbers (B, …) and (B, 1, …)."""
-        hidden = np.log1p(pair.numpy()[:, 0]) @ self._pair
-        hidden += np.log1p(source.numpy()) @ self._source
-        hidden += self._source_bias
+    def _judged(self, source: Floats, pair: Floats) -> Floats:
+        """`PairTerm.judge` of numbers (B or 1, …) and (B, …)."""
+        times = _times if len(pair) > ROWS else np.matmul
+        hidden = times(np.log1p(pair), self._pair)
+        hidden += np.log1p(source) @ self._source + self._source_bias
         np.maximum(hidden, 0.0, out=hidden)
-        hidden = hidden @ self._hidden
+        hidden = times(hidden, self._hidden)
         hidden += self._hidden_bias
         np.maximum(hidden, 0.0, out=hidden)
         logits: Floats = hidden @ self._out
         logits += self._out_bias
         return logits
+
+
+def _times(a: Floats, b: Floats) -> Floats:
+    product: Floats = torch.mm(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    return product
 
 
 def _folded(layer: nn.Module) -> tuple[Floats, Floats]:

@@ -24,6 +24,7 @@ from keat.serve.live_answers import Ranked, Ranking, ScoredPair
 from keat.serve.live_ids import Label, LiveIds
 from keat.serve.live_state import Happened, LiveState, Model
 from keat.serve.log_rows import Beside, Value
+from keat.serve.quick_rank import FEW, QuickRank
 from keat.serve.served_run import ServedRun
 
 REASONS = 3
@@ -45,6 +46,7 @@ class Judge:
         self.served, self.ids, self.state, self.ahead = served, ids, state, ahead
         self.calibration = calibration
         self._destinations: tuple[int, Model, Nodes] | None = None
+        self._quick: tuple[Model, QuickRank | None] | None = None
 
     def features(self, given: Sequence[dict[str, Value] | None]) -> npt.NDArray[np.float32]:
         """Of what is asked about: pairs have none, and events that are labelled have them all."""
@@ -193,8 +195,13 @@ class Judge:
     def _all(self, model: LearnedLinkModel, src: int, t: int, nodes: Nodes) -> npt.NDArray[np.float32]:
         if len(nodes) == 0:
             return np.empty(0, np.float32)
+        source, time = np.array([src], np.int32), np.array([t])
+        if self._quick is None or self._quick[0] is not model:
+            self._quick = model, QuickRank.of(model)
+        if self._quick[1] is not None and len(nodes) <= FEW:
+            return self._quick[1].score_all(source, time, nodes)
         with torch.no_grad():
-            logits = model.score(Queries(np.array([src], np.int32), np.array([t]), nodes))
+            logits = model.score(Queries(source, time, nodes))
         found: npt.NDArray[np.float32] = logits[0].cpu().float().numpy()
         return found
 
