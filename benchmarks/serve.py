@@ -26,7 +26,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -251,12 +251,15 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all if none is given")
     parser.add_argument("--quick", action="store_true", help="few of everything")
     parser.add_argument("--model", default=None, help="keat-rank or keat-tgn; both if none is given")
+    parser.add_argument("--growth", type=int, help="events of growth, instead of 5 million")
     parser.add_argument("--ledger", type=Path, help="a file of JSON lines to add to")
     given = parser.parse_args()
     for name in given.parts:
         if name not in PARTS:
             parser.error(f"there is no part '{name}'; choose of {', '.join(PARTS)}")
     sizes, about = QUICK if given.quick else Sizes(), machine()
+    if given.growth is not None:
+        sizes = replace(sizes, growth=given.growth)
     say(about)
     lines: list[Line] = []
     if given.ledger is not None and given.ledger.exists():

@@ -99,6 +99,7 @@ class Measured:
     def take(self, t: int, binned: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> None:
         """Values at a time: what decides their bin, and what is averaged."""
         kept = self.kept
+        places: list[int] | npt.NDArray[np.int64]
         if len(values) < FEW:
             places = [bisect_right(self._edges, value) for value in binned.tolist()]
         else:
@@ -107,10 +108,10 @@ class Measured:
             if kept.usual.events == 0:
                 kept.usual.began = t
             kept.usual.add(places, values)
-            kept.is_usual_known = kept.usual.events >= ENOUGH and t - kept.usual.began >= self._day
+            kept.is_usual_known = t - kept.usual.began >= self._day and kept.usual.events >= ENOUGH
             return
         part = kept.parts[-1] if kept.parts else None
-        if part is None or (part.events >= ENOUGH // PARTS and t - part.began >= max(1, self._day // PARTS)):
+        if part is None or (t - part.began >= max(1, self._day // PARTS) and part.events >= ENOUGH // PARTS):
             kept.parts = [*kept.parts[1 - PARTS :], Tally([0] * (len(self.edges) + 1), 0.0, t)]
         kept.parts[-1].add(places, values)
 

@@ -172,19 +172,18 @@ class Judge:
     ) -> tuple[Nodes, Nodes, dict[int, Label]]:
         """Numbers of both ends; strangers have numbers beyond all nodes, and one label on one side always the
         same. Also what nodes are called, strangers included."""
-        strangers: dict[tuple[int, Label], int] = {}
-        ends = []
+        strangers: tuple[dict[Label, int], ...] = ({}, {}) if self.ids.sides is not None else ({},) * 2
+        ends, new = [], len(self.ids)
         for side, labels in enumerate((source, destination)):
-            numbers = self.ids.numbers(side)
-            found = [numbers.get(label, -1) for label in labels]
-            if -1 in found:
-                kind = side if self.ids.sides is not None else 0
+            found = [*map(self.ids.numbers(side).get, labels)]
+            if None in found:
+                own = strangers[side]
                 for place, number in enumerate(found):
-                    if number < 0:
-                        new = len(self.ids) + len(strangers)
-                        found[place] = strangers.setdefault((kind, labels[place]), new)
+                    if number is None:
+                        found[place] = number = own.setdefault(labels[place], new)
+                        new += number == new
             ends.append(np.array(found, np.int32))
-        named = {number: label for (_, label), number in strangers.items()}
+        named = {number: label for one in strangers for label, number in one.items()}
         return ends[0], ends[1], _Named(self.ids, named)
 
     def _links(self, model: Model) -> LearnedLinkModel:
