@@ -83,14 +83,9 @@ class AlertBudget:
         return found
 
     def _take_one(self, t: int, suspicion: float, own: list[float]) -> bool:
-        while self._alerts and self._alerts[0] <= t - self.span:
-            self._alerts.popleft()
-        allowed = self._allowed(t)
-        above = allowed > 0 and (len(self._top) < allowed or suspicion > self._top[-allowed])
-        is_alert = above and len(self._alerts) < allowed
-        if is_alert:
-            self._alerts.append(t)
-        if len(self._top) < self.most or suspicion > self._top[0]:
+        is_alert = False
+        if len(self._top) < self.most or suspicion > self._top[0]:  # or it is nothing to the hour
+            is_alert = self._is_alert(t, suspicion)
             insort(self._top, suspicion)
             del self._top[: -self.most]
         if len(own) < self.most:
@@ -99,10 +94,21 @@ class AlertBudget:
             heapq.heappushpop(own, suspicion)
         return is_alert
 
+    def _is_alert(self, t: int, suspicion: float) -> bool:
+        while self._alerts and self._alerts[0] <= t - self.span:
+            self._alerts.popleft()
+        allowed = self._allowed(t)
+        above = allowed > 0 and (len(self._top) < allowed or suspicion > self._top[-allowed])
+        is_alert = above and len(self._alerts) < allowed
+        if is_alert:
+            self._alerts.append(t)
+        return is_alert
+
     def _allowed(self, t: int) -> int:
         if self._began is None:
             return 0
-        return min(self.most, self.most * (t - self._began) // self.span)
+        since = t - self._began
+        return self.most if since >= self.span else self.most * since // self.span
 
     def _part_of(self, t: int) -> list[float]:
         """The minute that a time is in; those that are an hour old go."""
