@@ -3,6 +3,7 @@
     python -m benchmarks.serve                     # all parts: half an hour or so
     python -m benchmarks.serve one rank            # some
     python -m benchmarks.serve --quick             # a glance at all
+    python -m benchmarks.serve --ledger FILE       # and keep it; the table is of all that is kept
 
     one       one event a request, 1,000 a second, kept for the process and on the disk
     rank      which of 1,000 candidates
@@ -23,8 +24,9 @@ import platform
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -44,13 +46,14 @@ class Sizes:
     lines: int = 200_000
     tail: int = 1_000_000
     growth: int = 5_000_000
-    growth_rate: int = 8_000  # events a second
+    growth_rate: int = 12_000  # events a second
     overload: float = 60.0
     payments: int = 50_000
 
 
 QUICK = Sizes(2.0, 10_000, 20_000, 50_000, 5_000, 5.0, 5_000)
 Rows = list[tuple[str, str, str]]  # what, measured, to be reached
+Line = dict[str, str]  # of the ledger
 
 
 def spoken(taken: Floats) -> str:
@@ -208,11 +211,39 @@ def machine() -> str:
     commit = subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
     with Path("/proc/cpuinfo").open() as file:
         model = next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "")
-    load = os.getloadavg()[0]
     return (
-        f"{os.cpu_count()} cores of {model or platform.machine()}, load before {load:.1f}; "
-        f"Python {platform.python_version()}; commit {commit}"
+        f"{os.cpu_count()} cores of {model or platform.machine()}; Python {platform.python_version()}; "
+        f"commit {commit}"
     )
+
+
+def computing() -> tuple[float, float]:
+    """Seconds that all processes of the machine have computed for, and that this one and those it waited for
+    have."""
+    fields = [int(field) for field in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    idle = fields[3] + fields[4]
+    own = os.times()
+    return (sum(fields) - idle) / os.sysconf("SC_CLK_TCK"), sum(own[:4])
+
+
+def measured(part: str, model: str, sizes: Sizes) -> tuple[Rows, float]:
+    """The rows of a part, and how many cores others took meanwhile."""
+    scratch = Path(tempfile.mkdtemp(prefix="keat-serve-"))
+    load = Load(model, scratch, sizes.payments)
+    started, (all_before, own_before) = time.perf_counter(), computing()
+    rows = PARTS[part](load, sizes, scratch)
+    seconds, (every, own) = time.perf_counter() - started, computing()
+    shutil.rmtree(scratch)
+    return rows, max(0.0, (every - all_before - own + own_before) / seconds)
+
+
+def table_of(lines: list[Line]) -> str:
+    """The newest line of each measurement, in the order in which they were first made."""
+    newest = {(line["model"], line["what"]): line for line in lines}
+    rows = [
+        f"| {one['model']}: {one['what']} | {one['measured']} | {one['wanted']} |" for one in newest.values()
+    ]
+    return "\n".join(["| | measured | wanted |", "| --- | --- | --- |", *rows])
 
 
 def main() -> None:
@@ -220,28 +251,33 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", help=f"of {', '.join(PARTS)}; all if none is given")
     parser.add_argument("--quick", action="store_true", help="few of everything")
     parser.add_argument("--model", default=None, help="keat-rank or keat-tgn; both if none is given")
+    parser.add_argument("--growth", type=int, help="events of growth, instead of 5 million")
+    parser.add_argument("--ledger", type=Path, help="a file of JSON lines to add to")
     given = parser.parse_args()
     for name in given.parts:
         if name not in PARTS:
             parser.error(f"there is no part '{name}'; choose of {', '.join(PARTS)}")
     sizes, about = QUICK if given.quick else Sizes(), machine()
+    if given.growth is not None:
+        sizes = replace(sizes, growth=given.growth)
     say(about)
-    table: Rows = []
+    lines: list[Line] = []
+    if given.ledger is not None and given.ledger.exists():
+        lines = [json.loads(line) for line in given.ledger.read_text().splitlines()]
     for model in ("keat-rank", "keat-tgn") if given.model is None else (given.model,):
         for part in given.parts or PARTS:
             if model != "keat-rank" and part not in OF_TGN:
                 continue
-            scratch = Path(tempfile.mkdtemp(prefix="keat-serve-"))
-            for what, measured, wanted in PARTS[part](Load(model, scratch, sizes.payments), sizes, scratch):
-                table.append((f"{model}: {what}", measured, wanted))
-                say(" | ".join(table[-1]))
-            shutil.rmtree(scratch)
-    if given.json:
-        print(json.dumps({"machine": about, "rows": table}))
-        return
-    print(f"{about}\n\n| | measured | wanted |\n| --- | --- | --- |")
-    for row in table:
-        print(f"| {' | '.join(row)} |")
+            rows, others = measured(part, model, sizes)
+            for row in rows:
+                line = dict(zip(("what", "measured", "wanted"), row, strict=True))
+                line |= {"model": model, "part": part, "others": f"{others:.2f} cores", "machine": about}
+                lines.append(line)
+                say(" | ".join((model, *row, f"others {others:.2f} cores")))
+                if given.ledger is not None:
+                    with given.ledger.open("a") as file:
+                        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    print(json.dumps(lines) if given.json else f"{about}\n\n{table_of(lines)}")
 
 
 if __name__ == "__main__":

@@ -38,7 +38,18 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     | {"state", "models", "tasks", "calibration", "training", "analysis", "report", "explain"}
     | MATHS,
     "serve": DATA
-    | {"state", "models", "tasks", "calibration", "training", "analysis", "report", "explain", "runs"}
+    | {
+        "state",
+        "cooccurrence",
+        "models",
+        "tasks",
+        "calibration",
+        "training",
+        "analysis",
+        "report",
+        "explain",
+        "runs",
+    }
     | MATHS,
     "patching": MATHS | {"errors"},
     "integrations": DATA | {"state", "models", "tasks"} | MATHS,

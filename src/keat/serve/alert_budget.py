@@ -72,22 +72,20 @@ class AlertBudget:
         first = 0
         while first < len(t):
             own = self._part_of(int(t[first]))
-            end = int(np.searchsorted(t, self._parts[-1][0] + self._part))
             floor = own[0] if len(own) == self.most else -np.inf
-            able = (first + np.flatnonzero(suspicion[first:end] > floor)).tolist()
+            if len(t) == 1:  # as it mostly is
+                end, able = 1, [0] if suspicion[0] > floor else []
+            else:
+                end = int(t.searchsorted(self._parts[-1][0] + self._part))
+                able = (first + np.flatnonzero(suspicion[first:end] > floor)).tolist()
             found += [at for at in able if self._take_one(int(t[at]), float(suspicion[at]), own)]
             first = end
         return found
 
     def _take_one(self, t: int, suspicion: float, own: list[float]) -> bool:
-        while self._alerts and self._alerts[0] <= t - self.span:
-            self._alerts.popleft()
-        allowed = self._allowed(t)
-        above = allowed > 0 and (len(self._top) < allowed or suspicion > self._top[-allowed])
-        is_alert = above and len(self._alerts) < allowed
-        if is_alert:
-            self._alerts.append(t)
-        if len(self._top) < self.most or suspicion > self._top[0]:
+        is_alert = False
+        if len(self._top) < self.most or suspicion > self._top[0]:  # or it is nothing to the hour
+            is_alert = self._is_alert(t, suspicion)
             insort(self._top, suspicion)
             del self._top[: -self.most]
         if len(own) < self.most:
@@ -96,10 +94,21 @@ class AlertBudget:
             heapq.heappushpop(own, suspicion)
         return is_alert
 
+    def _is_alert(self, t: int, suspicion: float) -> bool:
+        while self._alerts and self._alerts[0] <= t - self.span:
+            self._alerts.popleft()
+        allowed = self._allowed(t)
+        above = allowed > 0 and (len(self._top) < allowed or suspicion > self._top[-allowed])
+        is_alert = above and len(self._alerts) < allowed
+        if is_alert:
+            self._alerts.append(t)
+        return is_alert
+
     def _allowed(self, t: int) -> int:
         if self._began is None:
             return 0
-        return min(self.most, self.most * (t - self._began) // self.span)
+        since = t - self._began
+        return self.most if since >= self.span else self.most * since // self.span
 
     def _part_of(self, t: int) -> list[float]:
         """The minute that a time is in; those that are an hour old go."""

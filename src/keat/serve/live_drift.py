@@ -7,6 +7,8 @@ costs a few additions. Scores begin anew with another model, for its scores are 
 
 from __future__ import annotations
 
+from bisect import bisect_right
+
 import msgspec
 import numpy as np
 import numpy.typing as npt
@@ -64,10 +66,10 @@ class Tally(msgspec.Struct, array_like=True):
     def events(self) -> int:
         return sum(self.bins)
 
-    def add(self, places: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> None:
+    def add(self, places: list[int] | npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> None:
         """Where in the bins values are, and what is averaged."""
-        if len(values) < FEW:
-            for place in places.tolist():
+        if isinstance(places, list):
+            for place in places:
                 self.bins[place] += 1
         else:
             counts = np.bincount(places, minlength=len(self.bins))
@@ -87,7 +89,7 @@ class Measured:
     """One measure, over the bins between some edges."""
 
     def __init__(self, name: str, edges: npt.NDArray[np.float64], unit: TimeUnit, kept: Kept | None) -> None:
-        self.name, self.edges = name, edges
+        self.name, self.edges, self._edges = name, edges, edges.tolist()
         self._day = max(1, round(DAY / SECONDS_PER[unit]))
         self.kept = kept or self.nothing()
 
@@ -96,15 +98,20 @@ class Measured:
 
     def take(self, t: int, binned: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> None:
         """Values at a time: what decides their bin, and what is averaged."""
-        kept, places = self.kept, np.searchsorted(self.edges, binned, side="right")
+        kept = self.kept
+        places: list[int] | npt.NDArray[np.int64]
+        if len(values) < FEW:
+            places = [bisect_right(self._edges, value) for value in binned.tolist()]
+        else:
+            places = self.edges.searchsorted(binned, side="right")
         if not kept.is_usual_known:
             if kept.usual.events == 0:
                 kept.usual.began = t
             kept.usual.add(places, values)
-            kept.is_usual_known = kept.usual.events >= ENOUGH and t - kept.usual.began >= self._day
+            kept.is_usual_known = t - kept.usual.began >= self._day and kept.usual.events >= ENOUGH
             return
         part = kept.parts[-1] if kept.parts else None
-        if part is None or (part.events >= ENOUGH // PARTS and t - part.began >= max(1, self._day // PARTS)):
+        if part is None or (t - part.began >= max(1, self._day // PARTS) and part.events >= ENOUGH // PARTS):
             kept.parts = [*kept.parts[1 - PARTS :], Tally([0] * (len(self.edges) + 1), 0.0, t)]
         kept.parts[-1].add(places, values)
 

@@ -1,24 +1,39 @@
-"""keat-rank's scores of a few pairs, by arrays alone.
+"""keat-rank's scores of pairs as a service asks for them: one candidate each, or many of one source.
 
 A service mostly scores one event at a time. What torch does for a call, whatever its size, then takes longer
-than the mathematics; the same few products of arrays do not. Scores are those of the model, to the rounding
-of float32.
+than the mathematics; the same few products of arrays do not. And of one candidate, only what leads to it has
+to be looked at. Scores are those of the model, to the rounding of float32.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from keat.cooccurrence.one_candidate import read_one_each
 from keat.models.rank import KeatRank
+from keat.ops import compiled
 
-FEW = 16  # pairs; torch is as quick from about here on
+FEW = 4_096  # pairs; more are the model's own to score, in parts that fit the caches
+ROWS = 16  # from about here on torch multiplies quicker
 Floats = npt.NDArray[np.float32]
 Array = npt.NDArray[Any]
+
+
+class _Weights(NamedTuple):
+    """Of `PairTerm`, each (in, out)."""
+
+    source: Floats
+    pair: Floats
+    bias: Floats  # of both
+    hidden: Floats
+    hidden_bias: Floats
+    out: Floats
+    out_bias: Floats
 
 
 class QuickRank:
@@ -26,12 +41,11 @@ class QuickRank:
 
     def __init__(self, model: KeatRank) -> None:
         self.past, term = model.past, model.term
-        self._source, self._source_bias = _folded(term.lin_source)
-        self._pair, pair_bias = _folded(term.lin_pair)
-        self._source_bias += pair_bias
-        self._hidden, self._hidden_bias = _arrays(term.lin_hidden.weight, term.lin_hidden.bias)
-        out, (self._out_bias,) = _arrays(term.lin_out.weight, term.lin_out.bias)
-        self._out = out[:, 0].copy()
+        of_source, bias = _folded(term.lin_source)
+        of_pair, pair_bias = _folded(term.lin_pair)
+        hidden = _arrays(term.lin_hidden.weight, term.lin_hidden.bias)
+        out, out_bias = _arrays(term.lin_out.weight, term.lin_out.bias)
+        self._weights = _Weights(of_source, of_pair, bias + pair_bias, *hidden, out[:, 0].copy(), out_bias)
 
     @classmethod
     def of(cls, model: object) -> Self | None:
@@ -43,33 +57,74 @@ class QuickRank:
 
     def score(self, src: Array, dst: Array, t: Array) -> Floats:
         """Logits of pairs as of now; nothing changes."""
-        numbers = self.past.read(src, t, dst[:, None])
-        return self._judged(numbers.source, numbers.pair)
+        return self._judged(*read_one_each(self.past, src, dst, t))
 
     def score_in_turn(self, src: Array, dst: Array, t: Array, observed: int) -> Floats:
         """Logits of events, each with those before it observed that are strictly earlier; then the first
         ``observed`` of them are."""
-        happened = src[:observed], dst[:observed], t[:observed]
-        numbers, done = self.past.read_in_turn(src, t, dst[:, None], *happened)
-        if done < observed:
-            self.past.observe(*(column[done:] for column in happened))
-        return self._judged(numbers.source, numbers.pair)
+        return self._judged(*read_one_each(self.past, src, dst, t, observed))
+
+    def score_all(self, src: Array, t: Array, candidates: Array) -> Floats:
+        """Logits of many candidates of one source as of now; nothing changes."""
+        numbers = self.past.read(src, t, candidates)
+        return self._judged(numbers.source.numpy(), numbers.pair.numpy()[0])
 
     def observe(self, src: Array, dst: Array, t: Array) -> None:
         self.past.observe(src, dst, t)
 
-    def _judged(self, source: Tensor, pair: Tensor) -> Floats:
-        """`PairTerm.judge` of numbers (B, …) and (B, 1, …)."""
-        hidden = np.log1p(pair.numpy()[:, 0]) @ self._pair
-        hidden += np.log1p(source.numpy()) @ self._source
-        hidden += self._source_bias
+    def _judged(self, source: Floats, pair: Floats) -> Floats:
+        """`PairTerm.judge` of numbers (B or 1, …) and (B, …), which nobody else needs."""
+        if len(pair) <= ROWS and len(source) == len(pair):
+            return _judge(source, pair, *self._weights)
+        weights, logs = self._weights, np.log1p(pair, out=pair)
+        hidden = _times(logs, weights.pair)
+        hidden += np.log1p(source) @ weights.source + weights.bias
         np.maximum(hidden, 0.0, out=hidden)
-        hidden = hidden @ self._hidden
-        hidden += self._hidden_bias
+        hidden = _times(hidden, weights.hidden)
+        hidden += weights.hidden_bias
         np.maximum(hidden, 0.0, out=hidden)
-        logits: Floats = hidden @ self._out
-        logits += self._out_bias
+        logits: Floats = hidden @ weights.out
+        logits += weights.out_bias
         return logits
+
+
+@compiled
+def _judge(
+    source: Floats,
+    pair: Floats,
+    of_source: Floats,
+    of_pair: Floats,
+    bias: Floats,
+    between: Floats,
+    hidden_bias: Floats,
+    out: Floats,
+    out_bias: Floats,
+) -> Floats:
+    """The same for few pairs; most numbers of a pair are nothing."""
+    width, logits = len(bias), np.empty(len(pair), np.float32)
+    for i in range(len(pair)):
+        first, second = bias.copy(), hidden_bias.copy()
+        for numbers, weights in ((source[i], of_source), (pair[i], of_pair)):
+            for k in range(len(numbers)):
+                if numbers[k] != 0:
+                    x = np.log1p(numbers[k])
+                    for h in range(width):
+                        first[h] += x * weights[k, h]
+        logit = out_bias[0]
+        for k in range(width):
+            if first[k] > 0:
+                for h in range(width):
+                    second[h] += first[k] * between[k, h]
+        for h in range(width):
+            if second[h] > 0:
+                logit += second[h] * out[h]
+        logits[i] = logit
+    return logits
+
+
+def _times(a: Floats, b: Floats) -> Floats:
+    product: Floats = torch.mm(torch.from_numpy(a), torch.from_numpy(b)).numpy()
+    return product
 
 
 def _folded(layer: nn.Module) -> tuple[Floats, Floats]:

@@ -25,6 +25,7 @@ from keat.serve.live_answers import Ranked, Ranking, ScoredPair
 from keat.serve.live_ids import Label, LiveIds
 from keat.serve.live_state import LiveState, Model
 from keat.serve.log_rows import Beside, Value
+from keat.serve.quick_rank import FEW, QuickRank
 from keat.serve.served_run import ServedRun
 
 REASONS = 3
@@ -46,6 +47,7 @@ class Judge:
         self.served, self.ids, self.state, self.ahead = served, ids, state, ahead
         self.calibration = calibration
         self._destinations: tuple[int, Model, Nodes] | None = None
+        self._quick: tuple[Model, QuickRank | None] | None = None
 
     def features(self, given: Sequence[dict[str, Value] | None]) -> npt.NDArray[np.float32]:
         """Of what is asked about: pairs have none, and events that are labelled have them all."""
@@ -166,19 +168,18 @@ class Judge:
     ) -> tuple[Nodes, Nodes, dict[int, Label]]:
         """Numbers of both ends; strangers have numbers beyond all nodes, and one label on one side always the
         same. Also what nodes are called, strangers included."""
-        strangers: dict[tuple[int, Label], int] = {}
-        ends = []
+        strangers: tuple[dict[Label, int], ...] = ({}, {}) if self.ids.sides is not None else ({},) * 2
+        ends, new = [], len(self.ids)
         for side, labels in enumerate((source, destination)):
-            numbers = self.ids.numbers(side)
-            found = [numbers.get(label, -1) for label in labels]
-            if -1 in found:
-                kind = side if self.ids.sides is not None else 0
+            found = [*map(self.ids.numbers(side).get, labels)]
+            if None in found:
+                own = strangers[side]
                 for place, number in enumerate(found):
-                    if number < 0:
-                        new = len(self.ids) + len(strangers)
-                        found[place] = strangers.setdefault((kind, labels[place]), new)
+                    if number is None:
+                        found[place] = number = own.setdefault(labels[place], new)
+                        new += number == new
             ends.append(np.array(found, np.int32))
-        named = {number: label for (_, label), number in strangers.items()}
+        named = {number: label for one in strangers for label, number in one.items()}
         return ends[0], ends[1], _Named(self.ids, named)
 
     def _links(self, model: Model) -> LearnedLinkModel:
@@ -189,8 +190,13 @@ class Judge:
     def _all(self, model: LearnedLinkModel, src: int, t: int, nodes: Nodes) -> npt.NDArray[np.float32]:
         if len(nodes) == 0:
             return np.empty(0, np.float32)
+        source, time = np.array([src], np.int32), np.array([t])
+        if self._quick is None or self._quick[0] is not model:
+            self._quick = model, QuickRank.of(model)
+        if self._quick[1] is not None and len(nodes) <= FEW:
+            return self._quick[1].score_all(source, time, nodes)
         with torch.no_grad():
-            logits = model.score(Queries(np.array([src], np.int32), np.array([t]), nodes))
+            logits = model.score(Queries(source, time, nodes))
         found: npt.NDArray[np.float32] = logits[0].cpu().float().numpy()
         return found
 
