@@ -23,6 +23,7 @@ from keat.state import lengthened, zeros
 Array = npt.NDArray[Any]
 BITS, BORDER = 0, 1  # places in `layout`: there are 2^bits slots, and from the border on twice as many
 FEWEST = 10  # bits of an empty table
+NEAR = 4  # slots that are looked at for a guess
 BEHIND = 256  # slots behind the last, for pairs that find theirs taken
 MOVED = 512  # slots that are moved at once while the table doubles, …
 EVERY = 64  # … whenever so many pairs are new: that is done before a quarter of the new slots are taken
@@ -31,9 +32,14 @@ _PLACE = np.int64(0xFFFFFFFF)  # the bits of an entry that tell 1 + the place; t
 _MULTIPLIERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd, so no two keys are alike
 
 
+def slots_for(pairs: int) -> int:
+    """At most half of them are taken, so that probes stay short."""
+    return 1 << max(FEWEST, (2 * pairs).bit_length())
+
+
 def empty_index(pairs: int = 0, behind: int = BEHIND) -> tuple[Array, Array]:
-    """Slots and their layout. At most half of the slots are taken, so that probes stay short."""
-    bits = max(FEWEST, (2 * pairs).bit_length())
+    """Slots and their layout."""
+    bits = slots_for(pairs).bit_length() - 1
     return zeros(((1 << bits) + behind,), np.int64), np.array([bits, 1 << bits], dtype=np.int64)
 
 
@@ -51,6 +57,14 @@ def with_slots(index: Array, layout: Array, pairs: Array, number: int) -> tuple[
         index = lengthened(index, len(index) + (1 << int(layout[BITS])))
         move(index, layout)
     return index, layout
+
+
+def refill(index: Array, layout: Array, pairs: Array, number: int) -> None:
+    """The same slots with the first ``number`` records alone. Where they do not fit, the last slot is taken."""
+    index[:] = _EMPTY
+    layout[BITS] += layout[BORDER] < 1 << int(layout[BITS])  # a doubling that had begun is over
+    layout[BORDER] = 1 << int(layout[BITS])
+    _fill(index, layout, pairs, number)
 
 
 @compiled_into
@@ -123,8 +137,13 @@ def likely_slot(layout: Array, key: np.int64) -> np.int64:
 
 @compiled_into
 def likely_row(index: Array, layout: Array, key: np.int64) -> np.int64:
-    """What is there, or -1, whichever pair it may be."""
-    return row_at(index, likely_slot(layout, key))
+    """The place of a record that mostly is the pair's, or -1."""
+    mixed = _hash(key)
+    slot, beside = home(layout, mixed), np.int64(mixed) & ~_PLACE
+    for near in range(slot, slot + NEAR):
+        if index[near] & ~_PLACE == beside:
+            return row_at(index, near)
+    return np.int64(-1)
 
 
 @compiled_into

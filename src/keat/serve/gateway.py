@@ -32,7 +32,7 @@ from keat.serve.openapi import description
 from keat.serve.page_routes import page_routes
 from keat.serve.reading import FORMS, Form, TooLargeError, checked_events, objects
 from keat.serve.refusals import RefusedError, refusal_of
-from keat.serve.service_metrics import Metrics
+from keat.serve.service_metrics import Metrics, memory_metrics
 from keat.serve.state_snapshots import last_event_of_newest
 from keat.serve.watch_routes import WatchRoutes
 
@@ -218,6 +218,7 @@ class Gateway:
             "keat_memory_bytes": ("gauge", "Memory of the process.", memory() or 0),
             "keat_pages_open": ("gauge", "Pages that watch the service.", len(self.feed.watchers)),
             **self.watching.metrics(),
+            **memory_metrics(engine.state.model),
             "keat_ready": ("gauge", "Whether events are taken.", int(self.batcher.trouble is None)),
         }
         return Response(self.metrics.text(values) + engine.latest.metric(), media_type=TEXT)
