@@ -51,7 +51,9 @@ def test_a_run_is_trained_evaluated_updated_and_served(
     numbers = []
     for place, (data, words) in enumerate(both.items()):
         run = tmp_path / f"run-{place}"
-        trained = told(keat("train", "keat-rank", data, *words, *FEW, "--out", run, "--json"), "run", "report")
+        trained = told(
+            keat("train", "keat-rank", data, *words, *FEW, "--out", run, "--json"), "run", "report"
+        )
         evaluated = told(keat("evaluate", run, data, *words, "--json"), "seconds", "model")
         updated = told(keat("update", run, later, "--json"), "run")
         engine = Engine(run)

@@ -30,7 +30,11 @@ def meeting(events: int = 20_000, seed: int = 0, nodes: int = NODES) -> EventStr
 
 
 def observed(
-    stream: EventStream, budget: int = BUDGET, ends: Iterable[int] = (), saved: bool = False, known: int = NODES
+    stream: EventStream,
+    budget: int = BUDGET,
+    ends: Iterable[int] = (),
+    saved: bool = False,
+    known: int = NODES,
 ) -> KernelCooccurrence:
     past, first = KernelCooccurrence(known, SIGMA, budget=budget), 0
     for end in [*sorted(ends), len(stream)]:
@@ -145,7 +149,7 @@ def test_forgetting_everything_forgets_what_was_dropped() -> None:
 
 
 def test_a_budget_that_nodes_alone_exceed_is_refused() -> None:
-    with pytest.raises(InputError, match="100,000 nodes do not fit .*--state-memory at least [0-9]+MB"):
+    with pytest.raises(InputError, match=r"100,000 nodes do not fit .*--state-memory at least [0-9]+MB"):
         KernelCooccurrence(100_000, SIGMA, budget=1_000_000)
 
 

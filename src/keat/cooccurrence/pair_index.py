@@ -60,7 +60,7 @@ def with_slots(index: Array, layout: Array, pairs: Array, number: int) -> tuple[
 
 
 def refill(index: Array, layout: Array, pairs: Array, number: int) -> None:
-    """The same slots with the first ``number`` records alone. Where they do not fit, the last slot is taken."""
+    """The same slots with the first ``number`` records alone; the last slot is taken if they do not fit."""
     index[:] = _EMPTY
     layout[BITS] += layout[BORDER] < 1 << int(layout[BITS])  # a doubling that had begun is over
     layout[BORDER] = 1 << int(layout[BITS])
