@@ -70,7 +70,7 @@ def begin_budget(tables: Tables, budget: int) -> None:
     least = nodes * (tables.nodes.itemsize + 2 * tables.pairs.itemsize) + _bytes_of(AT_LEAST, tables)
     if budget < least:
         raise InputError(
-            f"{nodes:,} nodes do not fit a state of {budget / 1e6:,.0f} MB; give --state-memory at least "
+            f"{nodes:,} nodes do not fit a state of {budget / 1e6:,.1f} MB; give --state-memory at least "
             f"{least / 1e6 + 1:,.0f}MB."
         )
     tables.budget[BUDGET], tables.budget[KNOWN] = budget, nodes
