@@ -23,7 +23,6 @@ from keat.state import lengthened, zeros
 Array = npt.NDArray[Any]
 BITS, BORDER = 0, 1  # places in `layout`: there are 2^bits slots, and from the border on twice as many
 FEWEST = 10  # bits of an empty table
-NEAR = 4  # slots that are looked at for a guess
 BEHIND = 256  # slots behind the last, for pairs that find theirs taken
 MOVED = 512  # slots that are moved at once while the table doubles, …
 EVERY = 64  # … whenever so many pairs are new: that is done before a quarter of the new slots are taken
@@ -137,13 +136,8 @@ def likely_slot(layout: Array, key: np.int64) -> np.int64:
 
 @compiled_into
 def likely_row(index: Array, layout: Array, key: np.int64) -> np.int64:
-    """The place of a record that mostly is the pair's, or -1."""
-    mixed = _hash(key)
-    slot, beside = home(layout, mixed), np.int64(mixed) & ~_PLACE
-    for near in range(slot, slot + NEAR):
-        if index[near] & ~_PLACE == beside:
-            return row_at(index, near)
-    return np.int64(-1)
+    """What is there, or -1, whichever pair it may be."""
+    return row_at(index, likely_slot(layout, key))
 
 
 @compiled_into
