@@ -27,7 +27,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     "datasets": {"errors", "disk", "events", "bandwidth", "clock"},
     "state": {"errors", "events", "clock", "lazy", "ops"},
     "cooccurrence": {"errors", "events", "state", "ops"} | MATHS,
-    "models": {"errors", "events", "state", "cooccurrence", "ops"} | MATHS,
+    "models": {"errors", "disk", "events", "state", "cooccurrence", "ops"} | MATHS,
     "tasks": DATA | {"state", "models"} | MATHS,
     "calibration": {"errors", "tasks"},
     "training": DATA | {"ops", "state", "models", "tasks", "calibration"} | MATHS,

@@ -124,6 +124,8 @@ def _in_json(run: Run, tested: Tested, report: Page) -> dict[str, object]:
         "calibration": None if tested.judged is None else tested.judged.to_json(),
         "report": str(report),
     }
+    if run.memory is not None:
+        found["state_memory"] = run.memory._asdict()
     return found if tested.intervals is None else found | {"intervals": tested.intervals}
 
 
@@ -147,6 +149,8 @@ def _print(run: Run, tested: Tested, report: Page) -> None:
             )
     for name, metrics in tested.beside.items():
         out.print(f"  test of {name}, beside it: {_in_words(metrics)}")
+    if run.memory is not None:
+        print_line(str(run.memory))
     print_line(f"The report: {report}")
 
 

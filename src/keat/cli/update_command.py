@@ -35,10 +35,13 @@ def update_command(
     if seen.events:
         opened.save()
     if json:
-        print_json({"run": str(run), **asdict(seen)})
+        memory = {} if opened.memory is None else {"state_memory": opened.memory._asdict()}
+        print_json({"run": str(run), **asdict(seen), **memory})
         return
     print_line(
         f"{seen.events:,} events observed, {seen.newcomers:,} new nodes; {seen.known:,} rows had been seen"
         + (f", {seen.clamped:,} were late" if seen.clamped else "")
         + f". The run knows everything up to {seen.last_time}."
     )
+    if opened.memory is not None:
+        print_line(str(opened.memory))

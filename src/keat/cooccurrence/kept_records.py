@@ -16,8 +16,10 @@ from torch import Tensor
 
 from keat.cooccurrence.kept_successors import packed, unpacked
 from keat.cooccurrence.pair_records import (
+    BUDGET,
     EVENTS,
     IN,
+    MOST,
     NONE,
     NOW,
     OUT,
@@ -27,6 +29,7 @@ from keat.cooccurrence.pair_records import (
     Tables,
     empty_records,
     indexed,
+    nodes_to_keep,
     nothing_free,
 )
 from keat.cooccurrence.successors import in_place
@@ -63,8 +66,9 @@ def kept(tables: Tables, num_nodes: int) -> dict[str, Tensor]:
     """Everything remembered, field by field; the hash table is made anew from the pairs. Of nodes beyond
     ``num_nodes`` there are records up to the last that has had an event, however much room there is."""
     arrays = {"clock": tables.clock.copy()}
-    happened = np.flatnonzero(tables.nodes["count"][num_nodes:].any(axis=1))
-    nodes = tables.nodes[: num_nodes + 1 + happened.max(initial=NONE)]
+    if tables.budget[BUDGET]:
+        arrays["budget"] = tables.budget[MOST:].copy()
+    nodes = tables.nodes[: nodes_to_keep(tables.nodes, num_nodes)]
     for name, records in _records(tables._replace(nodes=nodes)).items():
         arrays |= {f"{name}.{field}": records[field].copy() for field in _fields(tables, name)}
     state = {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -87,7 +91,10 @@ def restored(state: Mapping[str, Tensor], tables: Tables) -> Tables:
         nodes["shelf"] = _first_shelves(nodes["number_of_shelves"])
         free[0] = len(shelves)
         check_that(in_place(nodes, shelves), "'shelves.node' holds a node on another one's shelf")
-    tables = tables._replace(clock=state["clock"].cpu().numpy().copy(), free=free, **records)
+    budget = tables.budget.copy()
+    if budget[BUDGET]:
+        budget[MOST:] = state["budget"].cpu().numpy()
+    tables = tables._replace(clock=state["clock"].cpu().numpy().copy(), budget=budget, free=free, **records)
     tables = indexed(tables)
     found = int(np.count_nonzero(tables.places))
     check_that(found == len(pairs), "'pairs.key' has the same pair twice")
@@ -122,6 +129,10 @@ def _check(state: Mapping[str, Tensor], tables: Tables) -> None:
     clock = state["clock"]
     check_that(int(clock[PAIRS]) == pairs, f"'clock' has {int(clock[PAIRS])} pairs, and there are {pairs}")
     check_that(int(clock[EVENTS]) >= pairs, "'clock' tells of fewer events than pairs")
+    if tables.budget[BUDGET]:
+        most, _, dropped, unfaded = state["budget"].tolist()
+        check_that(pairs <= most, "'budget' has other pairs than there are")
+        check_that(0 <= unfaded <= dropped, "'budget' tells of fewer dropped pairs than none")
     for name, value in state.items():
         if name.endswith(_FRACTIONS):
             check_that(value >= 0, f"'{name}' holds a number below zero")
@@ -154,7 +165,7 @@ def _check_shelves(number: Tensor, shelves: int, most: int) -> None:
 
 def _expected(tables: Tables) -> dict[str, Expected]:
     """The fields of the records, as they are kept."""
-    expected = {"clock": whole(3)}
+    expected = {"clock": whole(3)} | ({"budget": whole(4)} if tables.budget[BUDGET] else {})
     for name, records in _records(tables).items():
         for field in _fields(tables, name):
             values = records[field]

@@ -31,9 +31,14 @@ _PLACE = np.int64(0xFFFFFFFF)  # the bits of an entry that tell 1 + the place; t
 _MULTIPLIERS = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)  # odd, so no two keys are alike
 
 
+def slots_for(pairs: int) -> int:
+    """At most half of them are taken, so that probes stay short."""
+    return 1 << max(FEWEST, (2 * pairs).bit_length())
+
+
 def empty_index(pairs: int = 0, behind: int = BEHIND) -> tuple[Array, Array]:
-    """Slots and their layout. At most half of the slots are taken, so that probes stay short."""
-    bits = max(FEWEST, (2 * pairs).bit_length())
+    """Slots and their layout."""
+    bits = slots_for(pairs).bit_length() - 1
     return zeros(((1 << bits) + behind,), np.int64), np.array([bits, 1 << bits], dtype=np.int64)
 
 
@@ -51,6 +56,14 @@ def with_slots(index: Array, layout: Array, pairs: Array, number: int) -> tuple[
         index = lengthened(index, len(index) + (1 << int(layout[BITS])))
         move(index, layout)
     return index, layout
+
+
+def refill(index: Array, layout: Array, pairs: Array, number: int) -> None:
+    """The same slots with the first ``number`` records alone; the last slot is taken if they do not fit."""
+    index[:] = _EMPTY
+    layout[BITS] += layout[BORDER] < 1 << int(layout[BITS])  # a doubling that had begun is over
+    layout[BORDER] = 1 << int(layout[BITS])
+    _fill(index, layout, pairs, number)
 
 
 @compiled_into

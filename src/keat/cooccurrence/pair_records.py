@@ -25,6 +25,7 @@ OUT, IN = 0, 1  # roles of a node: source, destination
 NONE = -1
 SPANS = (2.0, 5.0, 20.0)  # events that a running share of a node's events looks back on
 PAIRS, EVENTS, NOW = 0, 1, 2  # places in `clock`
+BUDGET, KNOWN, MOST, NEXT, DROPPED, UNFADED = 0, 1, 2, 3, 4, 5  # places in `budget`
 RETURNS, FIRSTS = 0, 1  # places in `habits` of a node as a source …
 STICKY, NOVEL, SAME = 2, 3, 4  # … and as a destination
 
@@ -34,6 +35,7 @@ FADED = 30.0  # e⁻³⁰: nothing in float32, and no sum is let run into denorm
 SHELF = 8  # successors kept together, see `successors`
 FOLLOWED = 2  # of a source's latest destinations, how many a new one follows unless told otherwise
 SUCCESSORS = 64  # of a destination that are kept, unless told otherwise
+NO_LIMIT = 1 << 62
 MOST_SUCCESSORS = 2048  # that can be asked for: as many shelves as a hash of eight bits tells apart
 
 
@@ -48,6 +50,7 @@ class Tables(NamedTuple):
     clock: Array  # (3,) int64: pairs and events so far, time of the last event
     places: Array  # (slots,) int64: where each pair is in `pairs`, see `pair_index`
     layout: Array  # (2,) int64: of these slots
+    budget: Array  # (6,) int64: of memory, see `pair_budget`
     pairs: Array  # records, in order of the first meeting
     nodes: Array  # records
     shelves: Array  # records: where sources went on to from a destination
@@ -180,6 +183,7 @@ def empty_tables(
         clock=np.zeros(3, dtype=np.int64),
         places=places,
         layout=layout,
+        budget=np.array([0, 0, NO_LIMIT, NO_LIMIT, 0, 0], dtype=np.int64),
         pairs=empty_records(0, pair_record(len(widths))),
         nodes=empty_records(num_nodes, node_record(len(widths), ring)),
         shelves=empty_records(0, shelf_record()),
@@ -201,6 +205,12 @@ def with_nodes(tables: Tables, num_nodes: int) -> Tables:
     return tables._replace(nodes=_longer(tables.nodes, num_nodes))
 
 
+def is_to_be_looked_at(tables: Tables) -> bool:
+    """Whether it is time to see how many pairs fit into the budget."""
+    clock, budget = tables.clock, tables.budget
+    return bool(clock[PAIRS] >= budget[MOST] or clock[EVENTS] >= budget[NEXT])
+
+
 def with_room(tables: Tables) -> Tables:
     """The same tables, longer where there was no room for another event."""
     pairs, shelves = int(tables.clock[PAIRS]), int(tables.free[0]) + tables.most_new_shelves
@@ -218,10 +228,18 @@ def has_room(tables: Tables) -> bool:
     """Whether there is room for another event, whatever it is."""
     pairs, shelves = tables.clock[PAIRS], tables.free[0] + tables.most_new_shelves
     return bool(
-        pairs < len(tables.pairs)
+        pairs < min(len(tables.pairs), tables.budget[MOST])
+        and tables.clock[EVENTS] < tables.budget[NEXT]
         and shelves <= len(tables.shelves)
         and has_slots(tables.places, tables.layout, pairs)
     )
+
+
+def nodes_to_keep(nodes: Array, known: int) -> int:
+    """Those that were known before any event, and others up to the last that has had one: what is behind is
+    room."""
+    happened = np.flatnonzero(nodes["count"][known:].any(axis=1))
+    return known + 1 + int(happened.max(initial=NONE))
 
 
 def indexed(tables: Tables) -> Tables:

@@ -16,6 +16,7 @@ from keat.cooccurrence.hops import most_reached
 from keat.cooccurrence.kept_records import kept, restored
 from keat.cooccurrence.marks import COLUMNS
 from keat.cooccurrence.observing import observe
+from keat.cooccurrence.pair_budget import StateMemory, begin_budget, look, memory_of
 from keat.cooccurrence.pair_columns import EDITIONS, Columns, pair_single, source_single
 from keat.cooccurrence.pair_reading import Events, Questions, Scales, Scratch, read_in_turn
 from keat.cooccurrence.pair_records import (
@@ -25,6 +26,7 @@ from keat.cooccurrence.pair_records import (
     OUT,
     SUCCESSORS,
     empty_tables,
+    is_to_be_looked_at,
     with_nodes,
     with_room,
 )
@@ -66,7 +68,9 @@ class KernelCooccurrence:
         edition: int = EDITIONS,  # of the numbers that are read
         followed: int = FOLLOWED,  # of a source's latest destinations, how many a new one follows
         successors: int = SUCCESSORS,  # of a destination, how many are kept
+        budget: int = 0,  # bytes of memory, for which the oldest pairs are dropped; 0: no such budget
     ) -> None:
+        self.budget = budget
         self.edition, self.followed, self.successors = edition, min(followed, ring), successors
         self.sigma, self.ring, self.fanout, self.clock = sigma, ring, min(fanout, ring), clock
         self.widths = geometric_widths(sigma) if widths is None else np.asarray(widths, dtype=np.float64)
@@ -94,6 +98,8 @@ class KernelCooccurrence:
             successors=self.successors,
             edition=self.edition,
         )
+        if self.budget:
+            begin_budget(self.tables, self.budget)
         self._make_scratch(zeros((0, COLUMNS), np.float32))
 
     def _make_scratch(self, marks: npt.NDArray[np.float32]) -> None:
@@ -119,8 +125,14 @@ class KernelCooccurrence:
         events = _frozen(src, dst, self._finer(t))
         done = observe(self.tables, *events, 0, len(t))
         while done < len(t):
-            self.tables = with_room(self.tables)
+            self._make_place()
             done = observe(self.tables, *events, done, len(t))
+
+    def _make_place(self) -> None:
+        """There was none for another event, whatever it is."""
+        if is_to_be_looked_at(self.tables):
+            look(self.tables)
+        self.tables = with_room(self.tables)
 
     def _finer(self, t: Times) -> Times:
         """Times as the tables keep them: whole numbers of which ``ticks`` make one unit of the clock."""
@@ -129,6 +141,10 @@ class KernelCooccurrence:
     @property
     def last_time(self) -> int:
         return int(self.tables.clock[NOW]) // self.clock.multiply
+
+    def memory(self) -> StateMemory | None:
+        """What the state takes of its budget, and what was dropped for it; None where there is none."""
+        return memory_of(self.tables)
 
     def sources(self) -> Ids:
         """Nodes that have been sources."""
@@ -179,7 +195,7 @@ class KernelCooccurrence:
             )
             if done == rows:
                 break
-            self.tables = with_room(self.tables)
+            self._make_place()
         return Numbers(torch.from_numpy(of_source), torch.from_numpy(of_pair)), event
 
     def describe(self, src: int, candidate: int, t: int) -> dict[str, float]:

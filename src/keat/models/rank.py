@@ -16,15 +16,18 @@ from torch import Tensor
 
 from keat.clock import PLAIN, Clock
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
+from keat.cooccurrence.pair_budget import StateMemory
 from keat.cooccurrence.pair_columns import EDITIONS, GROUPS, groups_of
 from keat.cooccurrence.pair_records import FOLLOWED, MOST_SUCCESSORS, SUCCESSORS
 from keat.cooccurrence.pair_term import Numbers
+from keat.disk import bytes_of
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream, TimeUnit
 from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.pair_explanation import PairExplanation, explain_term, remembers
 from keat.models.settings import Help, check_each, check_range, check_sizes, setting
 
+__all__ = ["KeatRank", "RankConfig", "StateMemory"]
 MEASURED = 4  # of so many blocks one is measured before training
 PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: what the caches hold
 
@@ -53,6 +56,11 @@ class RankConfig:
     without: str = setting(
         "", f"Groups of numbers not to look at, separated by commas, for ablations: {', '.join(GROUPS)}."
     )
+    state_memory: str = setting(
+        "",
+        "Memory for all that is remembered, as in 2GB: where it would take more, the pairs that have not met "
+        "for longest are forgotten, and counted.",
+    )
     edition: int = setting(
         1, "Numbers that are read: 2, all there are; 1, without replies, gaps, runs and item to item."
     )
@@ -62,6 +70,7 @@ class RankConfig:
         check_sizes(self, "learned", "hidden", "ring", "fanout", "followed")
         check_range(self, 1, MOST_SUCCESSORS, "successors")
         check_range(self, 1, EDITIONS, "edition")
+        bytes_of(self.state_memory or "0")
 
 
 class KeatRank(LearnedLinkModel):
@@ -92,6 +101,7 @@ class KeatRank(LearnedLinkModel):
             edition=config.edition,
             followed=config.followed,
             successors=config.successors,
+            budget=bytes_of(config.state_memory or "0"),
         )
         without = _groups(config.without, config.edition)
         self.term = PairTerm(widths, learned, config.hidden, without, config.edition)
@@ -112,6 +122,10 @@ class KeatRank(LearnedLinkModel):
 
     def last_time(self) -> int:
         return self.past.last_time
+
+    def memory(self) -> StateMemory | None:
+        """What the state takes of its budget, and what was forgotten for it; None where there is none."""
+        return self.past.memory()
 
     def sources(self) -> npt.NDArray[np.int32]:
         return self.past.sources()

@@ -16,6 +16,7 @@ from keat.events import EventStream, TimeUnit
 from keat.events.written_times import spoken
 from keat.models.contract import LearnedLinkModel
 from keat.models.node_head import NodeHead
+from keat.models.rank import KeatRank, StateMemory
 from keat.runs.answer import Answer
 from keat.runs.answers import Answers, later
 from keat.runs.epochs import best_epoch, checking
@@ -109,6 +110,13 @@ class Run:
     def last_time(self) -> int:
         """The last time of everything the run has seen."""
         return self.present.last_time
+
+    @property
+    def memory(self) -> StateMemory | None:
+        """What its state takes of ``state_memory``, and how many pairs were forgotten for that; None where it
+        has no such budget."""
+        model = None if self._seen is None else self._seen.model
+        return model.memory() if isinstance(model, KeatRank) else None
 
     def __repr__(self) -> str:
         metrics = ", ".join(f"{name} {value:.4f}" for name, value in self.metrics.items())

@@ -45,6 +45,8 @@ def write_run_report(run: Run, data: Data, tested: Tested) -> Page:
         hint += "logistic regression on GEARSage's 56 features of each node."
     else:
         hint = AGAINST_HEURISTICS
+    if run.memory is not None:
+        story += f" {run.memory}"
     name = spec.model
     report = Report(
         title=f"{name} on {run.facts.data.name}",

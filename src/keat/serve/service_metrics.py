@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 
+from keat.models.rank import KeatRank
 from keat.serve.pulse import Pulse
 
 EVENTS = "/v1/events"
@@ -51,6 +52,19 @@ class Metrics:
             lines.append(f'keat_request_seconds_sum{{path="{path}"}} {self._seconds[path]:.6f}')
             lines.append(f'keat_request_seconds_count{{path="{path}"}} {total}')
         return "\n".join(lines) + "\n"
+
+
+def memory_metrics(model: object) -> dict[str, Value]:
+    """Of a model whose state has a budget."""
+    told = model.memory() if isinstance(model, KeatRank) else None
+    if told is None:
+        return {}
+    return {
+        "keat_state_bytes": ("gauge", "Memory that the state takes.", told.bytes),
+        "keat_state_budget_bytes": ("gauge", "Memory that the state may take.", told.budget),
+        "keat_dropped_pairs_total": ("counter", "Pairs that were forgotten for it.", told.dropped),
+        "keat_unfaded_dropped_pairs_total": ("counter", "Of them, before they had faded.", told.unfaded),
+    }
 
 
 def _head(name: str, kind: str, about: str) -> list[str]:

@@ -14,7 +14,7 @@ from keat.serve.live_feed import LiveFeed, memory, size_of_log
 from keat.serve.openapi import description
 from keat.serve.refusals import RefusedError
 from keat.serve.requests import JSON
-from keat.serve.service_metrics import Metrics, Value
+from keat.serve.service_metrics import Metrics, Value, memory_metrics
 from keat.serve.state_snapshots import last_event_of_newest
 from keat.serve.watch_routes import WatchRoutes
 
@@ -63,6 +63,7 @@ class StatusRoutes:
             "keat_memory_bytes": ("gauge", "Memory of the process.", memory() or 0),
             "keat_pages_open": ("gauge", "Pages that watch the service.", len(self._feed.watchers)),
             **self._watching.metrics(),
+            **memory_metrics(engine.state.model),
             "keat_ready": ("gauge", "Whether events are taken.", int(self._batcher.trouble is None)),
         }
         kafka = "" if self._kafka is None else self._kafka.metric()
