@@ -13,7 +13,7 @@ import keat
 from every_model import reads_features
 from keat.events import EventStream
 from keat.events.units import clock_of
-from keat.explain.pair_wording import evidence
+from keat.explain.pair_wording import evidence, known_of
 from keat.models.contract import LinkModel, Queries
 from keat.models.pair_explanation import FEATURES
 from keat.models.rank import KeatRank, RankConfig
@@ -157,6 +157,7 @@ def test_an_explanation_has_what_was_said() -> None:
     mean = (weights * stream.features[among, 0]).sum() / weights.sum()
     assert of_pair.mean == pytest.approx(mean, rel=1e-4)
     assert of_pair.usual == pytest.approx(stream.features[:, 0].mean(), rel=1e-5)
+    assert known_of(told, "s").keys() == told.effects.keys()
     words = next(one.known for one in evidence(told, "s") if one.group == FEATURES)
     assert words.startswith(f"lately feature {told.said[0].feature} {told.said[0].of} was")
 

@@ -93,8 +93,15 @@ def known_of(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
         ),
         "identity": "the source itself" if n["is the source itself"] else "another node",
         "the source": f"{events}, " + last("age of the source's last event"),
-        FEATURES: _said(pair),
-    } | (_known_of_second_edition(pair, unit) if "events to answer" in n else {})
+    } | _known_besides(pair, unit)
+
+
+def _known_besides(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
+    """What not every model reads."""
+    known = _known_of_second_edition(pair, unit) if "events to answer" in pair.numbers else {}
+    if FEATURES in pair.effects:
+        known[FEATURES] = _said(pair)
+    return known
 
 
 def _said(pair: PairExplanation) -> str:

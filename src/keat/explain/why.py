@@ -10,7 +10,6 @@ import math
 from collections.abc import Sequence
 from typing import Literal
 
-from keat.cooccurrence.feature_sums import OF_SOURCE
 from keat.explain.contrast_wording import why_contrast
 from keat.explain.ends import End, Neighbor
 from keat.explain.event import EventExplanation
@@ -150,7 +149,7 @@ def _clauses(x: Scored, pair: PairExplanation) -> dict[str, str]:
         clauses["what came next"] = f"{x.destination} is where others went next the last time"
     if n["is the source itself"]:
         clauses["identity"] = f"{x.destination} is {x.source} itself"
-    said = next((one for one in pair.said if one.of not in OF_SOURCE and one.away != 0.0), None)
+    said = next((one for one in pair.said if one.tells_candidates_apart and one.away != 0.0), None)
     if said is not None:
         level = "high" if said.away > 0 else "low"
         clauses[FEATURES] = f"feature {said.feature} {said.of} was {level} lately ({said.mean:.3g})"

@@ -27,6 +27,11 @@ class SaidMean:
     usual: float  # in training
     away: float  # from usual, in deviations, and less where there is little to go by
 
+    @property
+    def tells_candidates_apart(self) -> bool:
+        """What the source's own events say is the same for every candidate."""
+        return self.of not in OF_SOURCE
+
 
 @dataclass(frozen=True, slots=True)
 class Led:
