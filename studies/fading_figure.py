@@ -15,22 +15,25 @@ from studies.fading_lines import FadingLine
 from studies.fading_world import DAY
 
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # told apart by colour-blind readers too
-GREY = "#7A7A7A"
+PINK, GREY = "#CC79A7", "#7A7A7A"
 KERNELS = {
     "laplacian": "Laplacian",
+    "rbf": "RBF",
+    "mlp": "MLP",
     "learnable": "learnable",
+    "gated": "gated",
     "planted": "Laplacian,\nplanted width",
 }
-HALF_LIVES = ("fades in 6 hours", "fades in a day", "fades in 4 days")  # worlds of the last panel
-MARKS = {  # (model, past payments attended to): colour, mark, how far from the row's middle
-    ("tgat", 1): (GREEN, "^", -0.2),
-    ("tgat", 5): (BLUE, "o", 0.0),
-    ("tgn", 5): (ORANGE, "s", 0.2),
+MARKS = {  # (past payments attended to, time encoding): colour, mark, how far from the row's middle
+    (1, "cosine-geometric"): (GREEN, "^", -0.3),
+    (5, "cosine-geometric"): (BLUE, "o", -0.1),
+    (5, "cosine"): (ORANGE, "s", 0.1),
+    (5, "lete"): (PINK, "D", 0.3),
 }
 
 
 def draw(lines: list[FadingLine], path: Path) -> None:
-    worlds = list(dict.fromkeys(line.cell.world for line in lines if line.cell.model == "tgn"))
+    worlds = list(dict.fromkeys(line.cell.world for line in lines if line.cell.neighbors == 5))
     figure, axes = plt.subplots(
         1, len(worlds) + 1, figsize=(3.1 * (len(worlds) + 1), 3.6), layout="constrained"
     )
@@ -51,19 +54,19 @@ def draw(lines: list[FadingLine], path: Path) -> None:
 def _gains(axes: Axes, lines: list[FadingLine], world: str) -> None:
     """AUC minus the plain model's of the same seed: a dot for each seed, a bar for their mean."""
     auc = {
-        (line.cell.model, line.cell.neighbors, line.cell.kernel, line.cell.seed): line.found.test["auc"]
+        (line.cell.neighbors, line.cell.encoder, line.cell.kernel, line.cell.seed): line.found.test["auc"]
         for line in lines
     }
-    for (model, number), (colour, mark, shift) in MARKS.items():
-        plain = {key[3]: value for key, value in auc.items() if key[:3] == (model, number, "identity")}
+    for (number, encoder), (colour, mark, shift) in MARKS.items():
+        plain = {key[3]: value for key, value in auc.items() if key[:3] == (number, encoder, "identity")}
         for row, kernel in enumerate(KERNELS):
             gains = [
-                auc[model, number, kernel, seed] - before
+                auc[number, encoder, kernel, seed] - before
                 for seed, before in plain.items()
-                if (model, number, kernel, seed) in auc
+                if (number, encoder, kernel, seed) in auc
             ]
             if gains:
-                label = f"{model.upper()}, last {number}" if row == 0 else None
+                label = f"last {number}, {encoder}" if row == 0 else None
                 axes.plot(gains, [row + shift] * len(gains), mark, color=colour, ms=4, alpha=0.7, label=label)
                 mean = float(np.mean(gains))
                 axes.plot([mean, mean], [row + shift - 0.1, row + shift + 0.1], color=colour, lw=2)
@@ -79,9 +82,8 @@ def _gains(axes: Axes, lines: list[FadingLine], world: str) -> None:
 def _half_lives(axes: Axes, lines: list[FadingLine]) -> None:
     """Learned against planted, a dot for each head; σ, where learning starts, as a dash."""
     for line in lines:
-        if line.found.half_lives is None or line.cell.neighbors != 1 or line.cell.world not in HALF_LIVES:
+        if line.found.half_lives is None or not line.found.half_life or line.cell.neighbors != 1:
             continue
-        assert line.found.half_life is not None
         planted = line.found.half_life / DAY
         axes.plot(
             [planted] * len(line.found.half_lives),

@@ -13,18 +13,17 @@ class FadingCell(Cell, frozen=True, kw_only=True):
     """A model in a world."""
 
     world: str
-    model: str
-    neighbors: int  # past payments attended to
+    encoder: str  # of time
     kernel: str
-    seed: int  # of the world and of the model
+    neighbors: int  # past payments attended to
+    seed: int
 
 
 class FadingFound(Found, frozen=True, kw_only=True):
     """How well it predicts, beside one who knows the rule; half-lives in seconds."""
 
     half_life: float | None = None  # planted; None where evidence lasts
-    val: float  # AUC of the epoch that was kept, its state refreshed every 200 payments
-    test: dict[str, float]  # at refresh 1
+    test: dict[str, float]
     knows_half_life: float = msgspec.field(name="knows the half-life")  # test AUC of a regression that does
     half_lives: list[float] | None = None  # learned, of each head
     sigma: float
