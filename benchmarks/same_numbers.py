@@ -93,6 +93,8 @@ def compare(commit: str, models: list[str]) -> dict[str, object]:
         before, after = run_elsewhere(there, models), run_elsewhere(SOURCES, models)
     same, different = dict[str, str](), set[str]()
     for name, pair in codes.items():
+        if name not in before:  # an arm that the commit does not have
+            continue
         for old, new in zip(*((code.protocol, code.model) for code in pair), strict=True):
             if known_as(old) == known_as(new):
                 continue
@@ -101,8 +103,8 @@ def compare(commit: str, models: list[str]) -> dict[str, object]:
             else:
                 different.add(new)
     return {
-        "runs": len(jobs),
-        "different": sorted(name for name in jobs if before[name] != after[name]),
+        "runs": len(before.keys() & jobs.keys()),
+        "different": sorted(name for name in before.keys() & jobs.keys() if before[name] != after[name]),
         "same": {new: old for new, old in same.items() if new not in different},
     }
 

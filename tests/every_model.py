@@ -1,9 +1,13 @@
-"""Every link model there is: those of the registry, and those with a pair term beside them."""
+"""Every link model there is: those of the registry, those with a pair term beside them, and keat-rank where
+it reads features."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, cast
+
+import torch
+from torch import nn
 
 from keat.events import EventStream
 from keat.models.architectures import ARCHITECTURES
@@ -16,6 +20,7 @@ from keat.models.dyrep import DyRepConfig
 from keat.models.graphmixer import GraphMixerConfig
 from keat.models.jodie_model import JODIEConfig
 from keat.models.nat import NATConfig
+from keat.models.rank import KeatRank
 from keat.models.registry import LINK_MODELS, build_model, create_link_model
 from keat.models.snapshots.snapshot_config import SnapshotConfig
 from keat.models.tcl import TCLConfig
@@ -31,7 +36,8 @@ WITH_PAIR_TERM = [  # one of each kind: whether edges fade is no matter of the p
     for name, entry in ARCHITECTURES.items()
     if hasattr(entry.config, "pair_term") and not name.startswith("keat-")
 ]
-EVERY_MODEL = [*LINK_MODELS, *WITH_PAIR_TERM]
+READS_FEATURES = "keat-rank that reads features"
+EVERY_MODEL = [*LINK_MODELS, *WITH_PAIR_TERM, READS_FEATURES]
 
 # Usual sizes are too slow for tests of all models. What a class has here, its subclasses have, too.
 SMALLER: dict[type, dict[str, int]] = {
@@ -64,9 +70,21 @@ def create(name: str, train: EventStream) -> LinkModel:
     if name in ARCHITECTURES:
         model: LinkModel = build_model(train, smaller(ARCHITECTURES[name].config))
         return model
+    if name == READS_FEATURES:
+        return reads_features(train)
     if not name.endswith(PAIR_TERM):
         return create_link_model(name, train)
     return with_pair_term(smaller(ARCHITECTURES[name.removesuffix(PAIR_TERM)].config), train)
+
+
+def reads_features(train: EventStream) -> KeatRank:
+    """Untrained, but with a layer that does not start at zero: what events said counts."""
+    model = build_model(train, replace(ARCHITECTURES["keat-rank"].config, feature_means=True))  # type: ignore[type-var]
+    assert isinstance(model, KeatRank)
+    for layer in (model.term.said_of_source, model.term.said_of_pair):
+        assert layer is not None
+        nn.init.normal_(layer.weight, generator=torch.Generator().manual_seed(0))
+    return model
 
 
 def with_pair_term(config: object, train: EventStream) -> WithPairTerm:

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 import pytest
+import torch
 
 from keat.datasets.loading import load
 from keat.disk import typed
@@ -104,11 +105,37 @@ def test_later_files_are_read_with_what_was_learned(tmp_path: Path) -> None:
 def test_at_most_64_values_have_a_feature() -> None:
     kinds = [f"k{row % 100:02}" for row in range(N)]
     with pytest.warns(
-        Notice, match="'kind' has 100 values in training; the first 64 have a feature each.* share"
+        Notice, match="'kind' has 100 values in training; the 64 most frequent have a feature each.* share"
     ):
         stream = read_events(events(kind=kinds), categorical="kind")
     assert stream.feature_dim == 65
     np.testing.assert_array_equal(stream.features[:100].argmax(axis=1), np.minimum(np.arange(100), 64))
+
+
+def test_rare_values_share_a_feature_whenever_they_come() -> None:
+    """Of 100 values the 36 that occur once, and first, are the rare ones."""
+    rare = [f"rare {row}" for row in range(36)]
+    frequent = [f"k{row % 64:02}" for row in range(N - 36)]
+    with pytest.warns(Notice, match="has 100 values .* 26 % of events, share one"):
+        stream = read_events(events(kind=rare + frequent), categorical="kind")
+    np.testing.assert_array_equal(stream.features[:36].argmax(axis=1), 64)
+    np.testing.assert_array_equal(stream.features[36:100].argmax(axis=1), np.arange(64))
+
+
+def test_a_linear_layer_of_one_hot_features_is_an_embedding() -> None:
+    """A vector is looked up, and learned, for each kind; those that training does not have share one."""
+    kinds = ["cash", "card", "cash", "wire", "card"] * (N // 5 - 1) + ["new", "newer", "cash", "card", "wire"]
+    features = torch.from_numpy(read_events(events(kind=kinds), categorical="kind").features)
+    layer = torch.nn.Linear(features.shape[1], 8, bias=False)
+    looked_up = torch.nn.Embedding.from_pretrained(layer.weight.T.clone(), freeze=False)
+    number = {"cash": 0, "card": 1, "wire": 2}
+    codes = torch.tensor([number.get(kind, 3) for kind in kinds])
+    torch.testing.assert_close(layer(features), looked_up(codes))
+    for told in (layer(features), looked_up(codes)):
+        (told**2).sum().backward()
+    assert layer.weight.grad is not None
+    assert looked_up.weight.grad is not None
+    torch.testing.assert_close(layer.weight.grad.T, looked_up.weight.grad)
 
 
 @pytest.mark.parametrize(

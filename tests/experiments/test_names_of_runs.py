@@ -63,6 +63,7 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "table-modulation": "d619519d1945c035",
     "table-paper": "7a3dad343d868e63",
     "table-rank": "ddf074d7b1835fa6",
+    "table-rank-features": "6e7da03dee392f6b",
     "table-released": "a2ec0d1a93dd013f",
     "table-tgbn": "c1d059132b7a784f",
     "table-time-encodings": "3520beebafb1ba02",

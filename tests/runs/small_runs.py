@@ -28,6 +28,7 @@ CONFIGS: dict[str, Any] = {
     "keat-tgn": TGNConfig(kernel="learnable", dim=8, neighbors=3),
     "tgn": TGNConfig(dim=8, neighbors=3, pair_term="rank"),
     "keat-rank": RankConfig(hidden=8, ring=4, fanout=2),
+    "keat-rank, features": RankConfig(hidden=8, ring=4, fanout=2, edition=2, feature_means=True),
     "tgat": TGATConfig(layers=1, neighbors=3, time_dim=4, out_dim=8),
     "utg-gclstm": GCLSTMConfig(kernel="learnable", history=4, input_dim=4, dim=4),
     "dygformer": DyGFormerConfig(length=4, channel=4, layers=1, time_dim=4, out_dim=8),
@@ -48,7 +49,7 @@ def small_run(name: str) -> Path:
     if name == "fraud":
         train_run(RunSpec("keat-tgn", CONFIGS["keat-tgn"], FIT, TaskSpec(kind="node-label")), data, folder)
     else:
-        train_run(RunSpec(name, CONFIGS[name], FIT), data, folder)
+        train_run(RunSpec(name.partition(",")[0], CONFIGS[name], FIT), data, folder)
     return folder
 
 

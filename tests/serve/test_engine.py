@@ -24,8 +24,8 @@ from keat.serve.micro_batch import ConflictError, Wanted
 from keat.tasks.link import LinkClassification
 from keat.training.evaluate import continue_evaluation
 
-MODELS = ["keat-rank", "keat-tgn", "tgn", "tgat", "fraud"]
-LINKS = MODELS[:4]
+MODELS = ["keat-rank", "keat-rank, features", "keat-tgn", "tgn", "tgat", "fraud"]
+LINKS = MODELS[:5]
 
 
 def plain(answers: list[Answer]) -> list[tuple[object, ...]]:

@@ -22,6 +22,7 @@ RECIPES: dict[str, tuple[str, ...]] = {  # whose runs a page tells of
     "kernels": ("table-kernels", "table-link", "table-released", "table-rank"),
     "rank": ("table-rank", "rank-parts", "rank-training", "uci-cooccurrence", "wikipedia-cooccurrence"),
     "rank_editions": ("rank-editions", "table-rank"),
+    "rank_features": ("table-rank-features",),
 }
 BY_HAND = "the paired interval over seeds of two rows, worked out for the page"
 ALLOWED: dict[str, dict[str, str]] = {  # numbers that no ledger has, each with the reason

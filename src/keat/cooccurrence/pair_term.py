@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from keat.cooccurrence.feature_sums import OF_PAIR, OF_SOURCE, Said
 from keat.cooccurrence.pair_columns import (
     EDITIONS,
     GROUPS,
@@ -20,6 +21,7 @@ from keat.cooccurrence.pair_columns import (
     pair_single,
     source_single,
 )
+from keat.cooccurrence.said_layer import SaidLayer
 from keat.cooccurrence.widths import LearnedWidths
 
 SMALLEST_SPREAD = 1e-3  # of a logarithm; what differs by less is the same
@@ -27,19 +29,23 @@ SMALLEST_SPREAD = 1e-3  # of a logarithm; what differs by less is the same
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Numbers:
-    """What `KernelCooccurrence` reads for B questions of C candidates."""
+    """What `KernelCooccurrence` reads for B questions of C candidates, and `FeatureSums`, where features are
+    read."""
 
     source: Tensor  # (B, Columns.source)
     pair: Tensor  # (B, C, Columns.pair)
+    said: Said | None = None
 
     def to(self, device: torch.device) -> Numbers:
-        return Numbers(self.source.to(device), self.pair.to(device))
+        said = None if self.said is None else self.said.to(device)
+        return Numbers(self.source.to(device), self.pair.to(device), said)
 
 
 class PairTerm(nn.Module):
     """logit(u, v) = MLP(log(1 + numbers)), with two hidden layers.
 
-    The source's own numbers enter the first layer once a question, the pair's once a candidate.
+    The source's own numbers enter the first layer once a question, the pair's once a candidate; what the
+    features of past events say is added to both.
     """
 
     def __init__(
@@ -49,9 +55,11 @@ class PairTerm(nn.Module):
         hidden: int = 64,
         without: Collection[str] = (),
         edition: int = EDITIONS,
+        features: int = 0,
     ) -> None:
         """``learned`` kernels placed freely on the grid of ``widths``; else the grid's own. Of the numbers of
-        an ``edition``, the groups ``without`` are not looked at."""
+        an ``edition``, the groups ``without`` are not looked at. Of each event so many ``features`` are
+        read."""
         super().__init__()
         self.mix = LearnedWidths(widths, learned) if learned is not None else None
         unseen = {name for group in without for name in GROUPS[group]}
@@ -61,6 +69,8 @@ class PairTerm(nn.Module):
         self.lin_pair = inputs(PAIR_SUMS, pair_single(edition), used, hidden, unseen)
         self.lin_hidden = nn.Linear(hidden, hidden)
         self.lin_out = nn.Linear(hidden, 1)
+        self.said_of_source = SaidLayer(len(OF_SOURCE), features, used, hidden) if features else None
+        self.said_of_pair = SaidLayer(len(OF_PAIR), features, used, hidden) if features else None
 
     def forward(self, numbers: Numbers) -> Tensor:
         """Logits (B, C)."""
@@ -70,8 +80,11 @@ class PairTerm(nn.Module):
         """With kernel sums of the widths in use, the learned ones if there are such."""
         if self.mix is None:
             return numbers
+        said = numbers.said
         return Numbers(
-            _mixed(numbers.source, len(SOURCE_SUMS), self.mix), _mixed(numbers.pair, len(PAIR_SUMS), self.mix)
+            _mixed(numbers.source, len(SOURCE_SUMS), self.mix),
+            _mixed(numbers.pair, len(PAIR_SUMS), self.mix),
+            None if said is None else Said(self.mix(said.source), self.mix(said.pair)),
         )
 
     def measure(self, numbers: Iterable[Numbers]) -> None:
@@ -85,9 +98,19 @@ class PairTerm(nn.Module):
             self.lin_source.standardize(of_source)
             self.lin_pair.standardize(of_pair)
 
+    def look_at_features(self, features: npt.NDArray[np.float32]) -> None:
+        """Take from training events (n, d) what features usually are."""
+        for layer in (self.said_of_source, self.said_of_pair):
+            if layer is not None:
+                layer.look_at(features)
+
     def judge(self, numbers: Numbers) -> Tensor:
         """Logits (B, C) of `mixed` numbers."""
         hidden = self.lin_pair(numbers.pair) + self.lin_source(numbers.source)[:, None]
+        if self.said_of_source is not None and self.said_of_pair is not None:
+            assert numbers.said is not None  # a model that reads features is given them
+            of_source = self.said_of_source(numbers.said.source)[:, None]
+            hidden = hidden + self.said_of_pair(numbers.said.pair) + of_source
         hidden = self.lin_hidden(hidden.relu_()).relu_()
         logits: Tensor = self.lin_out(hidden)[..., 0]
         return logits

@@ -82,9 +82,14 @@ class KernelCooccurrence:
             per_ratio=pair_columns.RATIO.inner,
             hop_rate=1.0 / (HOP_WIDTH * sigma),
             fanout=self.fanout,
-            kernel=int(np.abs(np.log(self.widths / sigma)).argmin()),
+            kernel=self.nearest_kernel,
         )
         self.clear()
+
+    @property
+    def nearest_kernel(self) -> int:
+        """The one whose width is nearest to σ."""
+        return int(np.abs(np.log(self.widths / self.sigma)).argmin())
 
     def clear(self) -> None:
         """Forget every event."""

@@ -1,5 +1,8 @@
 """Features as a model is shown them: numbers standardized, kinds of things one-hot.
 
+Every model reads features by a linear map, and of a one-hot column that is an embedding: a vector that is
+learned for each kind, one vector for all that are rare.
+
 What the scales are and which kinds have a column of their own is learned from training events alone, and
 kept, so that validation, test and every later file are encoded with the same numbers.
 """
@@ -33,7 +36,7 @@ class ColumnEncoding:
 
     name: str
     width: int  # how many numbers each row has as it is read
-    categories: tuple[str, ...] | None = None  # as they first appeared in training; all others share a column
+    categories: tuple[str, ...] | None = None  # in the order of training; all others share a column
     mean: tuple[float, ...] = ()
     deviation: tuple[float, ...] = ()
 
@@ -182,7 +185,8 @@ def tell_of_large(
 
 
 def _categories(column: RawColumn, codes: npt.NDArray[np.float32]) -> tuple[str, ...]:
-    """The first values of a column that occur, in the order in which they do."""
+    """The values of a column that occur, the most frequent of them where they are many, in the order in which
+    they do."""
     assert column.values is not None
     first = np.full(len(column.values), len(codes))
     counts = np.zeros(len(column.values), dtype=np.int64)
@@ -193,14 +197,17 @@ def _categories(column: RawColumn, codes: npt.NDArray[np.float32]) -> tuple[str,
         counts[kinds] += here
     order = np.argsort(first, kind="stable")[: np.count_nonzero(counts)]
     if len(order) > MOST:
-        share = counts[order[MOST:]].sum() / len(codes)
+        by_frequency = np.argsort(-counts[order], kind="stable")
+        kept = np.sort(by_frequency[:MOST])
+        share = 1.0 - counts[order[kept]].sum() / len(codes)
         warnings.warn(
-            f"Column '{column.name}' has {len(order):,} values in training; the first {MOST} have a feature "
-            f"each, and the others, {100 * share:.2g} % of events, share one.",
+            f"Column '{column.name}' has {len(order):,} values in training; the {MOST} most frequent have a "
+            f"feature each, and the others, {100 * share:.2g} % of events, share one.",
             Notice,
             stacklevel=2,
         )
-    values = column.values.take(pa.array(order[:MOST]))
+        order = order[kept]
+    values = column.values.take(pa.array(order))
     return tuple(values.to_pylist())
 
 

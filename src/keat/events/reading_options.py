@@ -249,8 +249,8 @@ def read_events(source: Any, *, name: str | None = None, **options: Unpack[Readi
     - ``src``, ``dst``, ``time``: column names; without them the usual ones are looked for.
     - ``features``: one column or several, of numbers or of equally long lists of numbers, or the path
       of an ``.npy`` matrix with one row for each event, which stays on disk. None: no features.
-    - ``categorical``: columns of text or whole numbers that are kinds and not amounts. Each of the first 64
-      values of the training split becomes a feature that is 1 or 0; all others share one.
+    - ``categorical``: columns of text or whole numbers that are kinds and not amounts. Each of the 64 most
+      frequent values of the training split becomes a feature that is 1 or 0; all others share one.
     - ``scale``: features that are numbers are standardized, by mean and deviation of the training split.
     - ``label``: a column of whole numbers (kept as int64) or other numbers (float32).
     - ``unit``: of whole-number times, seconds if not given. Dates and datetimes have their own.

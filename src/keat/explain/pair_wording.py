@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from keat.events import humanize
 from keat.events.units import TimeUnit
 from keat.explain.phrases import times
-from keat.models.pair_explanation import PairExplanation
+from keat.models.pair_explanation import FEATURES, PairExplanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,23 @@ def known_of(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
         ),
         "identity": "the source itself" if n["is the source itself"] else "another node",
         "the source": f"{events}, " + last("age of the source's last event"),
-    } | (_known_of_second_edition(pair, unit) if "events to answer" in n else {})
+    } | _known_besides(pair, unit)
+
+
+def _known_besides(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
+    """What not every model reads."""
+    known = _known_of_second_edition(pair, unit) if "events to answer" in pair.numbers else {}
+    if FEATURES in pair.effects:
+        known[FEATURES] = _said(pair)
+    return known
+
+
+def _said(pair: PairExplanation) -> str:
+    """What is furthest from usual of what the features of past events say."""
+    if not pair.said:
+        return "no event has said anything yet"
+    most = pair.said[0]
+    return f"lately feature {most.feature} {most.of} was {most.mean:.3g}, where {most.usual:.3g} is usual"
 
 
 def _known_of_second_edition(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:

@@ -19,7 +19,7 @@ from keat.explain.left_out import LeftOut, most_telling
 from keat.explain.phrases import ago, both, ordinal, signed, times
 from keat.explain.scored import Scored
 from keat.explain.why_event import NOTABLE, REASONS, why_event
-from keat.models.pair_explanation import PairExplanation
+from keat.models.pair_explanation import FEATURES, PairExplanation
 
 Verdict = Literal["expected", "surprise"]
 
@@ -149,6 +149,10 @@ def _clauses(x: Scored, pair: PairExplanation) -> dict[str, str]:
         clauses["what came next"] = f"{x.destination} is where others went next the last time"
     if n["is the source itself"]:
         clauses["identity"] = f"{x.destination} is {x.source} itself"
+    said = next((one for one in pair.said if one.tells_candidates_apart and one.away != 0.0), None)
+    if said is not None:
+        level = "high" if said.away > 0 else "low"
+        clauses[FEATURES] = f"feature {said.feature} {said.of} was {level} lately ({said.mean:.3g})"
     return clauses | (_clauses_of_second_edition(x, pair) if "events to answer" in n else {})
 
 

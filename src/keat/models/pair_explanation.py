@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,8 +10,27 @@ import torch
 from torch import Tensor
 
 from keat.cooccurrence import Columns, KernelCooccurrence, Numbers, PairTerm
+from keat.cooccurrence.feature_sums import OF_PAIR, OF_SOURCE, Said
 from keat.cooccurrence.pair_columns import PAIR_SUMS, SOURCE_SUMS, groups_of, of_nothing
 from keat.events import TimeUnit, humanize
+
+FEATURES = "features"  # the group of all that the features of past events say
+
+
+@dataclass(frozen=True, slots=True)
+class SaidMean:
+    """What past events say of one feature: their mean, the later ones counting more."""
+
+    feature: int  # from 1, as the model reads them
+    of: str  # whose events
+    mean: float
+    usual: float  # in training
+    away: float  # from usual, in deviations, and less where there is little to go by
+
+    @property
+    def tells_candidates_apart(self) -> bool:
+        """What the source's own events say is the same for every candidate."""
+        return self.of not in OF_SOURCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +55,7 @@ class PairExplanation:
     width_effects: list[float]  # of all sums of a width together
     ring: int  # distinct partners of a node that have a recency rank
     led: Led | None = None  # what speaks most for the candidate of where the source has been
+    said: tuple[SaidMean, ...] = ()  # by how far from usual, at the width nearest to σ; none if not read
 
     def named(self, label: Callable[[int], str | int]) -> PairExplanation:
         """The same, with a node called as the user calls it."""
@@ -55,13 +75,20 @@ def remembers(widths: Iterable[float], unit: TimeUnit) -> str:
 
 @torch.no_grad()
 def explain_term(
-    past: KernelCooccurrence, term: PairTerm, widths: list[float], src: int, candidate: int, t: int
+    past: KernelCooccurrence,
+    term: PairTerm,
+    widths: list[float],
+    read: Numbers,
+    src: int,
+    candidate: int,
+    t: int,
 ) -> PairExplanation:
-    """``widths`` are those of the kernels in use."""
+    """``widths`` are those of the kernels in use; ``read`` is what is known of the one pair."""
     device = next(term.parameters()).device
-    read = past.read(np.array([src], np.int32), np.array([t]), np.array([candidate], np.int32))
     seen = term.mixed(read.to(device))
     columns, groups = Columns(len(widths), past.edition), groups_of(past.edition)
+    if seen.said is not None:
+        groups = groups | {FEATURES: ()}
     order = np.argsort(widths).tolist()
     hidden = [(), *groups.values()]  # nothing: as it is; then each group
     source = torch.stack([_among(columns.source, names) for names in hidden])
@@ -73,6 +100,7 @@ def explain_term(
     asked = Numbers(
         torch.where(source.to(device), _nothing(columns.source, seen.source), seen.source),
         torch.where(pair.to(device), _nothing(columns.pair, seen.pair), seen.pair[0])[:, None],
+        None if seen.said is None else _heard(seen.said, len(groups), order),
     )
     logit, *others = term.judge(asked)[:, 0].tolist()
     effects = [logit - other for other in others]
@@ -86,7 +114,32 @@ def explain_term(
         width_effects=effects[len(groups) :],
         ring=past.ring,
         led=None if led is None else Led(*led, past.succession_width),
+        said=() if read.said is None else tuple(_said(term, read.said, past.nearest_kernel)),
     )
+
+
+def _heard(said: Said, groups: int, order: list[int]) -> Said:
+    """As it is for nothing hidden and for each group; nothing for the last one, which is that of features;
+    then without each width."""
+    kept = torch.ones(1 + groups + len(order), len(order), device=said.source.device)
+    kept[groups] = 0.0
+    kept[1 + groups + torch.arange(len(order)), order] = 0.0
+    return Said(said.source * kept[:, None, None], said.pair * kept[:, None, None, None])
+
+
+def _said(term: PairTerm, said: Said, kernel: int) -> Iterator[SaidMean]:
+    """Of the pair that was read, what is known, furthest from usual first."""
+    assert term.said_of_source is not None
+    usual = term.said_of_source.usual.tolist()
+    sums = torch.cat((said.source[0], said.pair[0, 0])).cpu()  # (kinds, d + 1, M)
+    away = term.said_of_source.seen(sums.to(said.source.device))[..., kernel]
+    found = [
+        SaidMean(k + 1, of, float(one[k, kernel] / one[-1, kernel]), usual[k], float(away[place, k]))
+        for place, (of, one) in enumerate(zip((*OF_SOURCE, *OF_PAIR), sums, strict=True))
+        for k in range(len(usual))
+        if one[-1, kernel] > 0
+    ]
+    yield from sorted(found, key=lambda each: -abs(each.away))
 
 
 def _among(columns: list[str], names: tuple[str, ...]) -> Tensor:

@@ -7,7 +7,7 @@ multiply-adds, so the model is trained and asked with the freshest state there i
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from torch import Tensor
 
 from keat.clock import PLAIN, Clock
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
+from keat.cooccurrence.feature_sums import FeatureSums
 from keat.cooccurrence.pair_budget import StateMemory
 from keat.cooccurrence.pair_columns import EDITIONS, GROUPS, groups_of
 from keat.cooccurrence.pair_records import FOLLOWED, MOST_SUCCESSORS, SUCCESSORS
@@ -29,6 +30,7 @@ from keat.models.settings import Help, check_each, check_range, check_sizes, set
 
 __all__ = ["KeatRank", "RankConfig", "StateMemory"]
 MEASURED = 4  # of so many blocks one is measured before training
+SAID = "said."  # tensors of what events said, among those that are kept
 PAIRS_AT_ONCE = 1 << 13  # candidates read and scored together in evaluation: what the caches hold
 
 
@@ -64,6 +66,10 @@ class RankConfig:
     edition: int = setting(
         1, "Numbers that are read: 2, all there are; 1, without replies, gaps, runs and item to item."
     )
+    feature_means: bool = setting(
+        False,
+        "Read fading means of the features of past events, too; usual where features are named.",
+    )
 
     def __post_init__(self) -> None:
         check_each(self)
@@ -82,7 +88,7 @@ class KeatRank(LearnedLinkModel):
     def __init__(
         self,
         num_nodes: int,
-        feature_dim: int,  # noqa: ARG002
+        feature_dim: int,
         sigma: float,
         config: RankConfig,
         clock: Clock = PLAIN,
@@ -104,21 +110,37 @@ class KeatRank(LearnedLinkModel):
             budget=bytes_of(config.state_memory or "0"),
         )
         without = _groups(config.without, config.edition)
-        self.term = PairTerm(widths, learned, config.hidden, without, config.edition)
+        features = feature_dim if config.feature_means else 0
+        self.said = FeatureSums(num_nodes, widths, features, clock) if features else None
+        self.term = PairTerm(widths, learned, config.hidden, without, config.edition, features)
 
     # -- state -----------------------------------------------------------------------------------------
 
+    def look_at(self, train: EventStream) -> None:
+        if self.said is not None:
+            self.term.look_at_features(train.features)
+
     def reset(self) -> None:
         self.past.clear()
+        if self.said is not None:
+            self.said.clear()
 
     def observe(self, events: EventStream) -> None:
         self.past.observe(events.src, events.dst, events.t)
+        if self.said is not None:
+            self.said.observe(events.src, events.dst, events.t, events.features)
 
     def stream_state(self) -> dict[str, Tensor]:
-        return self.past.state()
+        said = {} if self.said is None else self.said.state()
+        return self.past.state() | {f"{SAID}{name}": value for name, value in said.items()}
 
     def load_stream_state(self, state: dict[str, Tensor]) -> None:
-        self.past.load_state(state)
+        if self.said is None:
+            self.past.load_state(state)
+            return
+        said = {name: value for name, value in state.items() if name.startswith(SAID)}
+        self.past.load_state({name: value for name, value in state.items() if name not in said})
+        self.said.load_state({name.removeprefix(SAID): value for name, value in said.items()})
 
     def last_time(self) -> int:
         return self.past.last_time
@@ -141,9 +163,7 @@ class KeatRank(LearnedLinkModel):
         """The numbers of every few blocks: enough for a mean, and less than all that is trained on."""
         for number, (queries, events) in enumerate(examples):
             if number % MEASURED == 0 and len(queries.t):
-                numbers, event = self.past.read_in_turn(
-                    queries.src, queries.t, queries.candidates, events.src, events.dst, events.t
-                )
+                numbers, event = self._read_in_turn(queries, events, 0)
                 yield numbers.to(self.device)
                 events = events[event:]
             self.observe(events)
@@ -153,7 +173,7 @@ class KeatRank(LearnedLinkModel):
     def score(self, queries: Queries) -> Tensor:
         with torch.set_grad_enabled(self.training and torch.is_grad_enabled()):
             parts = self._parts(queries)
-            return torch.cat([self._logits(self.past.read(p.src, p.t, p.candidates)) for p in parts])
+            return torch.cat([self._logits(self._read(part)) for part in parts])
 
     def score_in_turn(self, queries: Sequence[Queries], events: EventStream) -> list[Tensor]:
         merged, places = _merged(queries)
@@ -161,13 +181,27 @@ class KeatRank(LearnedLinkModel):
             return super().score_in_turn(queries, events)
         logits, event = [], 0
         for part in self._parts(merged):
-            numbers, event = self.past.read_in_turn(
-                part.src, part.t, part.candidates, events.src, events.dst, events.t, event
-            )
+            numbers, event = self._read_in_turn(part, events, event)
             logits.append(self._logits(numbers))
         self.observe(events[event:])
         scores = torch.cat(logits)
         return [scores] if len(queries) == 1 else [scores[place] for place in places]
+
+    def _read(self, queries: Queries) -> Numbers:
+        asked = queries.src, queries.t, queries.candidates
+        numbers = self.past.read(*asked)
+        return numbers if self.said is None else replace(numbers, said=self.said.read(*asked))
+
+    def _read_in_turn(self, queries: Queries, events: EventStream, event: int) -> tuple[Numbers, int]:
+        """Numbers with the strictly earlier events observed, from number ``event`` on; and the first that no
+        question came after."""
+        asked = queries.src, queries.t, queries.candidates
+        numbers, done = self.past.read_in_turn(*asked, events.src, events.dst, events.t, event)
+        if self.said is not None:
+            happened = events[event:done]
+            said = self.said.read_in_turn(*asked, happened.src, happened.dst, happened.t, happened.features)
+            numbers = replace(numbers, said=said)
+        return numbers, done
 
     def _parts(self, queries: Queries) -> Iterator[Queries]:
         """In training all at once: gradients keep everything anyway."""
@@ -193,7 +227,8 @@ class KeatRank(LearnedLinkModel):
 
     def explain_pair(self, src: int, candidate: int, t: int) -> PairExplanation:
         """What the model knows of one pair at a time, and what it makes of it."""
-        return explain_term(self.past, self.term, self.widths(), src, candidate, t)
+        read = self._read(Queries(np.array([src], np.int32), np.array([t]), np.array([candidate], np.int32)))
+        return explain_term(self.past, self.term, self.widths(), read, src, candidate, t)
 
 
 def _groups(listed: str, edition: int) -> list[str]:

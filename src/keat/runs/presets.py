@@ -100,9 +100,13 @@ def usual_fit(
     return BY_CONFIG.get(type(config), FitConfig())
 
 
-def usual_settings(model: str, preset: Preset = "usual", data: str = "") -> dict[str, float]:
-    """Settings of a model that belong to a preset, over its defaults."""
+def usual_settings(
+    model: str, preset: Preset = "usual", data: str = "", *, features: bool = False
+) -> dict[str, float]:
+    """Settings of a model that belong to a preset, and to features that are named, over its defaults."""
     config = TRAINED[model].config
+    if isinstance(config, RankConfig):
+        return {"feature_means": True} if features else {}
     fades = isinstance(config, DyGFormerConfig) and config.kernel != "identity"
     if preset != "paper" or not fades or data not in RELEASED_WIDTHS:
         return {}

@@ -112,15 +112,16 @@ class RunSpec:
         """A spec with what is given in place of the defaults of the model and of its training. ``data`` is
         the name of the dataset, on which a preset may depend."""
         require_trainable(model)
-        task = task or TaskSpec(kind="link-ranking")
+        task, source = task or TaskSpec(kind="link-ranking"), source or SourceSpec()
         if encoder is not None and not task.is_of_nodes:
             raise InputError("An encoder is for node tasks: node-label or node-property, and edge-attribute.")
+        usual = usual_settings(model, preset, data, features=bool(source.reading.features))
         return cls(
             model=model,
-            config=configuration(model, **{**usual_settings(model, preset, data), **(settings or {})}),
+            config=configuration(model, **{**usual, **(settings or {})}),
             fitting=replace(usual_fit(model, task.kind, preset, data), **(fitting or {})),
             task=task,
-            source=source or SourceSpec(),
+            source=source,
             encoder=encoder,
             counts=counts,
         )

@@ -49,11 +49,11 @@ class QuickRank:
 
     @classmethod
     def of(cls, model: object) -> Self | None:
-        """None where a model is another, or has to be asked itself: its widths are learned, or it is on
-        another device."""
-        if not isinstance(model, KeatRank) or model.term.mix is not None or model.device.type != "cpu":
+        """None where a model is another, or has to be asked itself: its widths are learned, it reads features
+        or it is on another device."""
+        if not isinstance(model, KeatRank) or model.device.type != "cpu":
             return None
-        return cls(model)
+        return cls(model) if model.term.mix is None and model.said is None else None
 
     def score(self, src: Array, dst: Array, t: Array) -> Floats:
         """Logits of pairs as of now; nothing changes."""

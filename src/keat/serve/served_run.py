@@ -56,7 +56,8 @@ class ServedRun:
             )
         facts = run.facts
         columns = feature_columns(run.spec.source, facts.feature_dim)
-        features = LiveFeatures(columns, facts.feature_dim, needed=not isinstance(model, KeatRank))
+        needed = not isinstance(model, KeatRank) or model.said is not None
+        features = LiveFeatures(columns, facts.feature_dim, needed=needed)
         return cls(run, model, _fingerprint(run, model), features)
 
     @property
