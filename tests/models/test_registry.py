@@ -11,19 +11,21 @@ from hypothesis import strategies as st
 from every_model import EVERY_MODEL, create
 from keat.errors import UnknownNameError
 from keat.events import EventStream
-from keat.models.contract import LinkModel, Queries
+from keat.models.contract import LearnedModel, LinkModel, Queries
 from keat.models.registry import LINK_MODELS, create_link_model, create_node_model
 
 NODES = 15
+# As published, whoever had no event was last updated at time 0.
+CLOCK_FROM_ZERO = ("tgn", "keat-tgn", "tgn and a pair term")
 HEURISTICS = [name for name, entry in LINK_MODELS.items() if entry.heuristic]
 
 
-def make_stream(seed: int, events: int = 120, times: int = 60) -> EventStream:
+def make_stream(seed: int, events: int = 120, times: int = 60, start: int = 0) -> EventStream:
     rng = np.random.default_rng(seed)
     return EventStream.from_arrays(
         rng.integers(0, NODES, events),
         rng.integers(0, NODES, events),
-        np.sort(rng.integers(0, times, events)),
+        np.sort(rng.integers(0, times, events)) + start,
         rng.random((events, 3), dtype=np.float32),
         num_nodes=NODES,
     )
@@ -32,6 +34,12 @@ def make_stream(seed: int, events: int = 120, times: int = 60) -> EventStream:
 def queries_at(time: int, sources: np.ndarray | None = None) -> Queries:
     src = np.arange(NODES, dtype=np.int32) if sources is None else sources
     return Queries(src, np.full(len(src), time), np.arange(NODES, dtype=np.int32))
+
+
+def state_of(model: LinkModel) -> dict[str, torch.Tensor]:
+    """A copy of what a checkpoint would hold of the events. Heuristics are not kept, so have none."""
+    kept = model.stream_state() if isinstance(model, LearnedModel) else {}
+    return {key: value.clone() for key, value in kept.items()}
 
 
 def scores_at(model: LinkModel, stream: EventStream, time: int) -> torch.Tensor:
@@ -78,6 +86,32 @@ def test_scoring_changes_nothing(name: str) -> None:
         for model in (asked, silent):
             model.observe(block)
     assert torch.equal(asked.score(queries_at(100)), silent.score(queries_at(100)))
+
+
+@pytest.mark.parametrize("name", EVERY_MODEL)
+def test_asking_twice_and_observing_nothing_leave_the_state(name: str) -> None:
+    stream = make_stream(5)
+    model = create(name, stream[:60])
+    model.observe(stream[:90])
+    kept = state_of(model)
+    first = model.score(queries_at(100))
+    model.observe(stream[90:90])
+    assert torch.equal(first, model.score(queries_at(100)))
+    after = state_of(model)
+    assert kept.keys() == after.keys()
+    assert all(torch.equal(kept[key], after[key]) for key in kept)
+
+
+@pytest.mark.parametrize("name", [name for name in EVERY_MODEL if name not in CLOCK_FROM_ZERO])
+def test_when_the_clock_started_does_not_matter(name: str) -> None:
+    scores = []
+    for start in (0, 1_700_000_000):
+        stream = make_stream(6, start=start)
+        model = create(name, stream[:60])
+        for block in stream.blocks(25):
+            model.observe(block)
+        scores.append(model.score(queries_at(start + 100)))
+    assert torch.equal(*scores)
 
 
 @pytest.mark.parametrize("name", EVERY_MODEL)

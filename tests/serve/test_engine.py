@@ -16,10 +16,11 @@ from keat.errors import InputError
 from keat.events import EventStream
 from keat.models.contract import LearnedLinkModel
 from keat.runs.run import open_kept
-from keat.serve.engine import ConflictError, Engine, Wanted
+from keat.serve.engine import Engine
 from keat.serve.events import Event
 from keat.serve.live_answers import Answer
 from keat.serve.log_rows import columns_of
+from keat.serve.micro_batch import ConflictError, Wanted
 from keat.tasks.link import LinkClassification
 from keat.training.evaluate import continue_evaluation
 

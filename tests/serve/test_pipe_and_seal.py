@@ -16,8 +16,9 @@ from live_runs import checked, later_events, live_run
 
 import keat
 from keat.errors import InputError
-from keat.serve.engine import Engine, Wanted
+from keat.serve.engine import Engine
 from keat.serve.events import Event
+from keat.serve.micro_batch import Wanted
 from keat.serve.pipe import pipe
 from keat.serve.sealing import seal
 

@@ -115,6 +115,8 @@ WIKIPEDIA = [
     ("edgebank-tw", "test", 200, 0.5710, 0.736),
     ("local-global", "val", 1, 0.8415, None),
     ("local-global", "test", 1, 0.8206, None),
+    ("local-global", "test", 20, 0.7870, None),
+    ("local-global", "test", 200, 0.7290, None),
 ]
 
 

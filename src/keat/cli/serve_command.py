@@ -133,8 +133,9 @@ def _is_piped() -> bool:
 def _serve_pipe(
     folder: Path, durability: str, rank: bool, reasons: bool, snapshot_every: int, alerts: int
 ) -> None:
-    from keat.serve.engine import Engine, Wanted
+    from keat.serve.engine import Engine
     from keat.serve.log_records import Settings
+    from keat.serve.micro_batch import Wanted
     from keat.serve.pipe import pipe
     from keat.serve.server import one_thread
 

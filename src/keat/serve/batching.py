@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 from keat.disk import reason_of
 from keat.errors import KeatError
-from keat.serve.engine import BATCH, ConflictError, Engine, Prepared, Wanted
+from keat.serve.engine import Engine
 from keat.serve.events import Checked
 from keat.serve.live_answers import Answer
 from keat.serve.log import LogWriteError
+from keat.serve.micro_batch import BATCH, ConflictError, Prepared, Wanted
 
 MOST_QUEUED = 4_096  # events that may wait; a request that finds none waiting may be longer
 

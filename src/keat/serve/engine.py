@@ -9,11 +9,9 @@ touches nothing but the log, so it may run in another thread. If it fails, nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
-import msgspec
 import numpy as np
 
 from keat.calibration.calibrations import Calibration
@@ -30,7 +28,16 @@ from keat.serve.live_state import Happened
 from keat.serve.log import Durability, Log
 from keat.serve.log_records import Calibrated, Settings
 from keat.serve.log_replay import replayed
-from keat.serve.log_rows import Beside, Row, columns_of
+from keat.serve.log_rows import Beside, Row
+from keat.serve.micro_batch import (
+    BATCH,
+    ConflictError,
+    Prepared,
+    Wanted,
+    again,
+    require_same,
+    without_known,
+)
 from keat.serve.recent_ids import RecentIds
 from keat.serve.refitting import Refits
 from keat.serve.served_run import ServedRun
@@ -38,24 +45,6 @@ from keat.serve.state_snapshots import remove_leftovers, write_snapshot
 from keat.serve.steps import reached
 from keat.serve.swapping import Shadow, answerers, join, swap_to
 from keat.serve.verdicts import Judge
-
-BATCH = 256  # events at most that are committed together
-
-
-class ConflictError(InputError):
-    """A client's id was given to two different events."""
-
-
-class Wanted(NamedTuple):
-    """What an answer is to have beside its score."""
-
-    rank: bool = False
-    reasons: bool = False
-
-    @property
-    def alone(self) -> bool:
-        """Whether each event is a batch of its own: what is asked is of the state right before it."""
-        return self.rank or self.reasons
 
 
 @dataclass(slots=True)
@@ -67,20 +56,6 @@ class Counts:
     late: int = 0
     again: int = 0
     newcomers: int = 0
-
-
-@dataclass(slots=True, eq=False)
-class Prepared:
-    """A micro-batch that is scored and not yet committed."""
-
-    row: Row | None  # None where all of it was known
-    first: int
-    happened: Happened | None
-    nodes_before: int
-    slots: list[
-        tuple[int, bool]
-    ]  # for each event that was sent: its number in the log, and whether it is known
-    conflicts: dict[int, str] = field(default_factory=dict)
 
 
 class Engine:
@@ -189,25 +164,8 @@ class Engine:
 
     def begin(self, events: Sequence[Checked], wanted: Wanted = Wanted()) -> Prepared:  # noqa: B008
         """Score a micro-batch, and advance the state by it. Nothing of it is known outside yet."""
-        first, nodes = self.log.tail.event + 1, len(self.ids)
-        fresh: list[Checked] = []
-        prepared = Prepared(None, first, None, nodes, [])
-        places: dict[str, int] = {}
-        for place, event in enumerate(events):
-            if event.id is not None:
-                number = self.recent.get(event.id)
-                if number is not None:
-                    prepared.slots.append((number, True))
-                    continue
-                if event.id in places:
-                    there = places[event.id]
-                    prepared.slots.append((first + there, True))
-                    if fresh[there] != event:
-                        prepared.conflicts[place] = other_event(event.id)
-                    continue
-                places[event.id] = len(fresh)
-            prepared.slots.append((first + len(fresh), False))
-            fresh.append(event)
+        prepared = Prepared(self.log.tail.event + 1, len(self.ids))
+        fresh, places = without_known(prepared, events, self.recent)
         if fresh:
             self._score(prepared, fresh, places, wanted)
         reached("batch scored")
@@ -296,20 +254,7 @@ class Engine:
 
     def require_same(self, event: Checked) -> None:
         """An event whose id is known is the one that it was before."""
-        number = None if event.id is None else self.recent.get(event.id)
-        if number is None:
-            return
-        first, row = self.log.row_of(number)
-        place, columns = number - first, columns_of([row])
-        was = (
-            self.ids.labels[columns.src[place]],
-            self.ids.labels[columns.dst[place]],
-            row.late.get(place, int(columns.t[place])),
-        )
-        features = tuple(column[place] for column in row.features) or (None,) * len(event.features)
-        if was != (event.source, event.destination, event.t) or features != event.features:
-            assert event.id is not None
-            raise ConflictError(other_event(event.id))
+        require_same(event, self.recent, self.log, self.ids)
 
     def number_of(self, name: str) -> int:
         """The number of the event that a client called so."""
@@ -330,12 +275,3 @@ class Engine:
     def digest(self) -> str:
         """A hash of the state: two engines with the same log have the same."""
         return self.state.digest(len(self.model.ids))
-
-
-def again(answer: Answer) -> Answer:
-    """The same answer, marked as one that was given before."""
-    return msgspec.structs.replace(answer, again=True)
-
-
-def other_event(name: str) -> str:
-    return f"The id '{name}' was given to another event before; give each event an id of its own."

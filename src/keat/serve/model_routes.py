@@ -14,6 +14,7 @@ from starlette.responses import Response
 from keat.errors import InputError, KeatError, unknown_name
 from keat.serve.reading import objects
 from keat.serve.refusals import RefusedError
+from keat.serve.requests import JSON, body_of
 from keat.serve.served_run import kept_model
 from keat.serve.swapping import Shadow, ShadowReport, catch_up, open_beside
 
@@ -64,7 +65,7 @@ class ModelRoutes:
         return self._answer()
 
     async def order(self, request: Request) -> Response:
-        body, form = await self._gateway.body(request)
+        body, form = await body_of(request, self._gateway.service.limits)
         (order, *more), _ = objects(ModelOrder, body, form, 1, "orders")
         assert not more
         if order.do == "load":
@@ -87,7 +88,7 @@ class ModelRoutes:
             self._loading[1].cancel()
 
     def _answer(self) -> Response:
-        return Response(msgspec.json.encode(self.report()), media_type="application/json")
+        return Response(msgspec.json.encode(self.report()), media_type=JSON)
 
     def _runs(self) -> list[str]:
         if self._folder is None:

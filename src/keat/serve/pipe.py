@@ -13,10 +13,11 @@ from typing import BinaryIO
 import msgspec
 
 from keat.errors import KeatError
-from keat.serve.engine import BATCH, Engine, Wanted
+from keat.serve.engine import Engine
 from keat.serve.events import Checked, Event
 from keat.serve.live_answers import Answer
 from keat.serve.log import LogDamagedError, LogWriteError
+from keat.serve.micro_batch import BATCH, Wanted
 from keat.serve.reading import line_read
 
 AT_ONCE = 1 << 16  # bytes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from keat.disk import reason_of
 from keat.errors import KeatError
 from keat.serve.batching import BusyError
-from keat.serve.engine import ConflictError
 from keat.serve.limits import TooManyError
 from keat.serve.log import LogDamagedError, LogWriteError
+from keat.serve.micro_batch import ConflictError
 from keat.serve.reading import NotJsonError, TooLargeError
 
 RETRY = {"retry-after": "1"}

@@ -18,11 +18,12 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from keat.errors import KeatError
 from keat.serve.batching import BusyError
 from keat.serve.door import HEADERS, Door
-from keat.serve.engine import Wanted
-from keat.serve.gateway import JSON, Gateway, encoded
+from keat.serve.gateway import Gateway, encoded
 from keat.serve.live_answers import Answer
+from keat.serve.micro_batch import Wanted
 from keat.serve.reading import FORMS, Form, checked_events
 from keat.serve.refusals import refusal_of
+from keat.serve.requests import JSON
 
 PATH = "/v1/events"
 FIRST_LINE = f"POST {PATH} HTTP/1.1\r\n".encode()

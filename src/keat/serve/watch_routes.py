@@ -16,6 +16,7 @@ from keat.serve.alerts import Alert, alert_report, alerts_after, alerts_in
 from keat.serve.label_taking import look_at_labels
 from keat.serve.log_rows import Row
 from keat.serve.refitting import conclude, due, tried
+from keat.serve.requests import JSON
 from keat.serve.service_metrics import Value
 from keat.serve.service_state import service_state
 from keat.serve.watchers import Lost, Sent, Watchers
@@ -23,7 +24,7 @@ from keat.serve.watchers import Lost, Sent, Watchers
 if TYPE_CHECKING:
     from keat.serve.gateway import Gateway
 
-JSON, EVENTS = "application/json", "text/event-stream"
+EVENTS = "text/event-stream"
 
 
 class WatchRoutes:
