@@ -73,11 +73,14 @@ class StudyLedger(LedgerOf[Result[AnyCell, AnyFound]]):
 
         super().__init__(path, line_of)
 
-    def complete(self, cells: Iterable[AnyCell], ask: Callable[[AnyCell], AnyFound]) -> None:
-        """Ask the cells that have no line yet, one after the other on one thread."""
+    def complete(
+        self, cells: Iterable[AnyCell], ask: Callable[[AnyCell], AnyFound], also: Sequence[str] = ()
+    ) -> None:
+        """Ask the cells that have no line yet, one after the other on one thread. ``also`` are modules that
+        decide what is found beside those of every study."""
         torch.set_num_threads(1)
         asked = {_key(cell): cell for cell in cells}
-        lines, code = self.lines(), study_code(ask)
+        lines, code = self.lines(), study_code(ask, also)
         done, others = {line.key for line in lines}, {line.found.code for line in lines} - {None, code}
         missing = [cell for key, cell in asked.items() if key not in done]
         if missing and others:
@@ -91,12 +94,12 @@ class StudyLedger(LedgerOf[Result[AnyCell, AnyFound]]):
             print(json.dumps(line.to_json(), ensure_ascii=False), flush=True)
 
 
-def study_code(ask: Callable[..., object]) -> str:
+def study_code(ask: Callable[..., object], also: Sequence[str] = ()) -> str:
     """Of the file that asks and of everything in keat that could decide what it finds. Which models it asks
     is in its cells, so all of them count: a study is short enough to be asked again."""
     asker = getattr(ask, "func", ask)  # of a partial function
     file = inspect.getfile(asker if inspect.isfunction(asker) else type(asker))
-    roots = ["keat.models.architectures", "keat.models.heuristics", *ROOTS["node"]]
+    roots = ["keat.models.architectures", "keat.models.heuristics", *ROOTS["node"], *also]
     decides = [*closure(roots, OF_MODELS | OF_TASKS), *PIECES]
     summed = hashlib.blake2b(digest(decides).encode() + Path(file).read_bytes(), digest_size=6)
     return summed.hexdigest()

@@ -120,9 +120,9 @@ def dies_once(asked: Sliced, number: int, folder: str) -> tuple[int, int]:
     return answer_into(asked, number, folder)
 
 
-@pytest.mark.parametrize("engine", ["local", "ray"])
+@pytest.mark.parametrize(("engine", "workers"), [("local", 4), ("ray", 2)])  # one worker is asked above
 def test_a_killed_worker_costs_its_slice_alone(
-    engine: Engine, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, workers: int, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if engine == "ray":
         pytest.importorskip("ray", reason="Ray is not installed; it comes with keat[ray]")
@@ -132,7 +132,7 @@ def test_a_killed_worker_costs_its_slice_alone(
         )
     asked, data, task, whole = trained(file, tmp_path / "run")
     monkeypatch.setattr(sliced_evaluation, "answer_into", dies_once)
-    require_equal(evaluate_in_slices(asked, data, task, workers=2, engine=engine), whole, asked)
+    require_equal(evaluate_in_slices(asked, data, task, workers=workers, engine=engine), whole, asked)
 
 
 @pytest.fixture

@@ -45,6 +45,16 @@ class Killer:
     def epoch(self, report: EpochReport) -> None: ...
 
 
+def require_the_same(run: Path, again: Path) -> None:
+    """The same bits: of losses, validations and calibrations, parameters, optimizer and state."""
+    both = [read_history(folder) for folder in (run, again)]
+    one, other = ([(each.loss, each.val, each.calibration) for each in history] for history in both)
+    assert one == other
+    kept, kept_again = (kept_tensors(folder, "last") for folder in (run, again))
+    assert kept.keys() == kept_again.keys()
+    assert all(torch.equal(kept[name], kept_again[name]) for name in kept)
+
+
 def test_the_same_bits_every_time_and_after_a_lost_worker(tmp_path: Path) -> None:
     data = Dataset(simulate_payments(600, seed=1))
     alone = train_run(SPEC, data, tmp_path / "alone").reports
@@ -53,15 +63,31 @@ def test_the_same_bits_every_time_and_after_a_lost_worker(tmp_path: Path) -> Non
     train_in_parallel(SPEC, data, tmp_path / "killed", workers=2, watchers=[killer])
     assert killer.killed == 1
     assert not multiprocessing.active_children()
-    both, killed = (read_history(tmp_path / name) for name in ("both", "killed"))
-    assert [(one.loss, one.val, one.calibration) for one in both] == [
-        (other.loss, other.val, other.calibration) for other in killed
-    ]
-    one, other = (kept_tensors(tmp_path / name, "last") for name in ("both", "killed"))
-    assert one.keys() == other.keys()
-    assert all(torch.equal(one[name], other[name]) for name in one)
+    require_the_same(tmp_path / "both", tmp_path / "killed")
+    both = read_history(tmp_path / "both")
     assert both[0].loss == pytest.approx(alone[0].loss, rel=1e-3)  # only rounding is other
     assert both[-1].val["mrr"] == pytest.approx(alone[-1].val["mrr"], abs=0.01)
+
+
+class Stopper:
+    """Interrupts the training in the middle of the second epoch."""
+
+    def batch(self, epoch: int, done: int, total: int, loss: float) -> None:  # noqa: ARG002
+        if epoch == 2:
+            raise KeyboardInterrupt
+
+    def epoch(self, report: EpochReport) -> None: ...
+
+
+def test_what_was_interrupted_is_resumed_to_the_same_bits(tmp_path: Path) -> None:
+    data = Dataset(simulate_payments(600, seed=1))
+    train_in_parallel(SPEC, data, tmp_path / "whole", workers=2)
+    with pytest.raises(KeyboardInterrupt):
+        train_in_parallel(SPEC, data, tmp_path / "parts", workers=2, watchers=[Stopper()])
+    assert not multiprocessing.active_children()
+    assert [report.epoch for report in read_history(tmp_path / "parts")] == [1]
+    train_in_parallel(SPEC, data, tmp_path / "parts", workers=2, resume=True)
+    require_the_same(tmp_path / "whole", tmp_path / "parts")
 
 
 def test_what_workers_cannot_share_is_refused(tmp_path: Path) -> None:

@@ -117,12 +117,14 @@ def add_up_gradients(
     parameters: Sequence[nn.Parameter], weight: float, summed: Callable[[Tensor], Tensor]
 ) -> None:
     """Replace gradients by the sum of those of all workers, in one message; ``weight`` is this one's share. A
-    parameter that no loss has reached in any of them has none."""
+    parameter that no loss has reached in any of them has none; where this worker's has reached all, nobody
+    has to look, which would wait for the device."""
     reached = [float(each.grad is not None) for each in parameters]
     parts = [torch.zeros_like(each) if each.grad is None else each.grad for each in parameters]
     flat = torch.cat([*(part.flatten() * weight for part in parts), parts[0].new_tensor(reached)])
     *sums, reached_by = torch.split(summed(flat), [*(part.numel() for part in parts), len(parts)])
-    for parameter, total, number in zip(parameters, sums, reached_by.tolist(), strict=True):
+    by_any = reached if all(reached) else reached_by.tolist()
+    for parameter, total, number in zip(parameters, sums, by_any, strict=True):
         parameter.grad = total.view_as(parameter).clone() if number else None
 
 
