@@ -12,7 +12,7 @@ KILLS = int(os.environ.get("KEAT_LIVE_KILLS", "50"))
 
 
 def test_killed_at_every_step_and_at_random_moments(tmp_path: Path) -> None:
-    """1,000 with KEAT_LIVE_KILLS=1000."""
+    """KEAT_LIVE_KILLS says how many; for 1,000 start the driver itself, for a test may take ten minutes."""
     driver = Path(__file__).with_name("live_killing.py")
     words = [sys.executable, str(driver), str(KILLS), os.environ["KEAT_TEST_SEED"], str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
