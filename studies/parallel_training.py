@@ -1,4 +1,4 @@
-"""Training by two workers beside training by one: is what they reach the same? docs/results/parallel_training.md.
+"""Training by two workers beside training by one: is what they reach the same?
 
     python -m studies.parallel_training --data FOLDER     run what the ledger lacks, and print the table
     python -m studies.parallel_training --report          print the table
