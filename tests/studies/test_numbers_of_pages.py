@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from test_published_tables import REPORTS
 from studies import evidence
 
 LEDGER = RESULTS / "ledger.jsonl"
+TRIALS = RESULTS / "rank_trials.jsonl"  # of keat-rank: single runs of what is no setting
 RECIPES: dict[str, tuple[str, ...]] = {  # whose runs a page tells of
     "ablations": ("table-modulation", "figure-width", "table-time-encodings", "table-jodie", "table-kernels"),
     "backbones": ("uci-backbones", "uci-readings", "wikipedia-readings"),
@@ -23,6 +25,7 @@ RECIPES: dict[str, tuple[str, ...]] = {  # whose runs a page tells of
     "rank": ("table-rank", "rank-parts", "rank-training", "uci-cooccurrence", "wikipedia-cooccurrence"),
     "rank_editions": ("rank-editions", "table-rank"),
     "rank_features": ("table-rank-features",),
+    "rank_groups": ("rank-editions",),
 }
 BY_HAND = "the paired interval over seeds of two rows, worked out for the page"
 ALLOWED: dict[str, dict[str, str]] = {  # numbers that no ledger has, each with the reason
@@ -48,6 +51,9 @@ def numbers_of(name: str) -> Numbers:
             numbers.join(of_study(ledger.lines(), report))
         if each in RECIPES:
             numbers.join(of_recipes(LEDGER, RECIPES[each]))
+        if each == "rank_groups":
+            lines = map(json.loads, TRIALS.read_text(encoding="utf-8").splitlines())
+            numbers.add("", [value for line in lines for value in line.values() if isinstance(value, float)])
         if each == "evidence":
             numbers.add("", numbers_in(evidence.report(LEDGER)))
     return numbers
