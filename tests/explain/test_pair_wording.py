@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from conftest import MakeStream
@@ -21,3 +23,24 @@ def test_every_group_of_numbers_has_words(edition: int, random_stream: MakeStrea
         model.observe(seen)
         pair = model.explain_pair(int(stream.src[-1]), int(stream.dst[-1]), now)
         assert known_of(pair, "s").keys() == groups_of(edition).keys() == pair.effects.keys()
+
+
+def test_what_is_long_past_or_faster_than_the_clock_is_not_given_in_decimals(
+    random_stream: MakeStream,
+) -> None:
+    """Events that share a time have no gap, and a first meeting of long ago is not a tenth of one."""
+    stream = random_stream(1)
+    model = build_model(stream, RankConfig(edition=2, hidden=8))
+    assert isinstance(model, KeatRank)
+    model.observe(stream)
+    pair = model.explain_pair(int(stream.src[-1]), int(stream.dst[-1]), int(stream.t[-1]) + 1)
+    said = known_of(pair, "s")
+    assert "of the events of the two are the source's" in said["replies"]
+    fast = pair.numbers | {
+        "usual gap between the source's events": 0.6,
+        "first meetings of the candidate, lately": 1e-9,
+        "age of the candidate's last first meeting": 1e9,
+    }
+    said = known_of(replace(pair, numbers=fast), "s")
+    assert said["renewal"].endswith("the source usually has an event every tick of the clock or more often")
+    assert said["newcomers"].startswith("no first meeting lately, the last ")

@@ -102,10 +102,13 @@ def _known_of_second_edition(pair: PairExplanation, unit: TimeUnit) -> dict[str,
     if n["events to answer"]:
         first = humanize(n["age of the first to answer"], unit)
         answer = f"{n['events to answer']:,.0f} to answer, the first of {first} ago"
+    if n["met before"] or n["met the other way round"]:
+        share = 100 * n["share of the source in the events of the two"]
+        answer += f"; about {share:.0f} % of the events of the two are the source's"
     usual, of_source = n["usual gap between meetings"], n["usual gap between the source's events"]
-    gaps = f"usually every {humanize(usual, unit)}" if math.isfinite(usual) else "no usual gap yet"
+    gaps = f"usually every {_gap(usual, unit)}" if math.isfinite(usual) else "no usual gap yet"
     if math.isfinite(of_source):
-        gaps += f"; the source has an event every {humanize(of_source, unit)}"
+        gaps += f"; the source usually has an event every {_gap(of_source, unit)}"
     place = n["1 / rank by weight among the source's latest destinations"]
     weight = 100 * n["share of weight among the source's latest destinations"]
     favourite = "not among the source's latest"
@@ -119,7 +122,8 @@ def _known_of_second_edition(pair: PairExplanation, unit: TimeUnit) -> dict[str,
     fresh, ago = n["first meetings of the candidate, lately"], n["age of the candidate's last first meeting"]
     newly = "nobody has met it for the first time"
     if math.isfinite(ago):
-        newly = f"about {fresh:,.1f} first meetings lately, the last {humanize(ago, unit)} ago"
+        lately = f"about {fresh:,.1f} first meetings" if fresh >= 0.05 else "no first meeting"
+        newly = f"{lately} lately, the last {humanize(ago, unit)} ago"
     return {
         "replies": answer,
         "renewal": gaps,
@@ -128,3 +132,9 @@ def _known_of_second_edition(pair: PairExplanation, unit: TimeUnit) -> dict[str,
         "item to item": following,
         "newcomers": newly,
     }
+
+
+def _gap(usual: float, unit: TimeUnit) -> str:
+    """A usual gap is a mean of logarithms: below one tick of the clock, which no gap but none at all is, it
+    says how often several events share a time."""
+    return humanize(usual, unit) if usual >= 1.0 else "tick of the clock or more often"
