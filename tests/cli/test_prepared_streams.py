@@ -33,8 +33,8 @@ def told(ran: Ran, *without: str) -> dict[str, Any]:
     return found
 
 
-def test_info_heuristics_and_fading(both: dict[Path, tuple[str, ...]]) -> None:
-    for verb in (("data", "info"), ("evaluate", "heuristics"), ("analyze", "fading")):
+def test_info_and_heuristics(both: dict[Path, tuple[str, ...]]) -> None:
+    for verb in (("data", "info"), ("evaluate", "heuristics")):
         of_file, of_prepared = (
             told(keat(*verb, data, *words, "--json"), "seconds") for data, words in both.items()
         )
