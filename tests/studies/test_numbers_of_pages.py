@@ -17,6 +17,7 @@ from studies import evidence
 LEDGER = RESULTS / "ledger.jsonl"
 RECIPES: dict[str, tuple[str, ...]] = {  # whose runs a page tells of
     "ablations": ("table-modulation", "figure-width", "table-time-encodings", "table-jodie", "table-kernels"),
+    "board": ("table-board",),
     "backbones": ("uci-backbones", "uci-readings", "wikipedia-readings"),
     "evidence": ("table-evidence", "table-evidence-links"),
     "kernels": ("table-kernels", "table-link", "table-released", "table-rank"),
