@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from keat.serve.engine import Engine
 from keat.serve.gateway import Service
 from keat.serve.log import Durability
 from keat.serve.server import listen, server_of, warm_up
+
+if TYPE_CHECKING:
+    from keat.serve.topic_reader import TopicReader
 
 JSON = "application/json"
 
@@ -57,13 +60,15 @@ class Running(NamedTuple):
 
 
 @contextmanager
-def running(run: Path, durability: Durability = "process", **changes: Any) -> Iterator[Running]:
+def running(
+    run: Path, durability: Durability = "process", reader: TopicReader | None = None, **changes: Any
+) -> Iterator[Running]:
     """A run that is served while the block lasts."""
     service = replace(Service(port=0), **changes)
-    engine = Engine(run, durability)
+    engine = Engine(run, durability, window=service.window)
     warm_up(engine)
     listening = listen(service.host, service.port)
-    server = server_of(engine, service)
+    server = server_of(engine, service, reader)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()
     try:

@@ -17,7 +17,7 @@ def fed(drift: Drift, begin: int, shift: float, slow: int, seed: int, row: int =
         some = t[start : start + row]
         src = draw.integers(0, 20, len(some)).astype(np.int32)
         logits = (draw.normal(size=len(some)) + shift).astype(np.float32)
-        drift.take(src, some, logits)
+        drift.take(src, some, int(some[-1]), logits)
         drift.take_loss(int(some[-1]), np.logaddexp(0, -logits.astype(np.float64)))
 
 
@@ -28,7 +28,7 @@ def measured(drift: Drift) -> dict[str, DriftMeasure]:
 def test_nothing_is_said_before_enough_is_known() -> None:
     drift = Drift("s")
     assert {one.level for one in drift.report(0).measures} == {"unknown"}
-    drift.take(np.array([0], np.int32), np.array([5]), np.array([0.5], np.float32))
+    drift.take(np.array([0], np.int32), np.array([5]), 5, np.array([0.5], np.float32))
     report = drift.report(1)
     assert not report.drifts
     assert all("too few events" in one.sentence for one in report.measures)
@@ -100,9 +100,9 @@ def test_one_row_or_many_count_the_same() -> None:
     short, long = Drift("s"), Drift("s")
     t, src = np.arange(300, dtype=np.int64), np.arange(300, dtype=np.int32) % 7
     logits = np.linspace(-3, 3, 300).astype(np.float32)
-    long.take(src, t, logits)
+    long.take(src, t, 299, logits)
     for at in range(300):
-        short.take(src[at : at + 1], t[at : at + 1], logits[at : at + 1])
+        short.take(src[at : at + 1], t[at : at + 1], at, logits[at : at + 1])
     for a, b in zip(short.report(0).measures, long.report(0).measures, strict=True):
         assert a.usual == b.usual
 

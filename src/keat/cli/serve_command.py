@@ -18,6 +18,7 @@ from keat.errors import InputError, MissingExtraError, unknown_name
 
 if TYPE_CHECKING:
     from keat.serve.engine import Engine
+    from keat.serve.kafka_source import Topic
 
 DURABILITY = ("disk", "process")
 NEEDED = ("apsw", "starlette", "uvicorn")
@@ -48,7 +49,7 @@ def serve_command(
         ),
     ] = 50,
     new_ids: Annotated[
-        int, typer.Option(callback=at_least(1), help="New nodes that may join in a second.")
+        int, typer.Option(callback=at_least(2), help="New nodes that may join in a second.")
     ] = 10_000,
     most_queued: Annotated[
         int,
@@ -57,6 +58,21 @@ def serve_command(
     snapshot_every: Annotated[
         int, typer.Option(callback=at_least(1), help="Events between two snapshots of the state.")
     ] = 250_000,
+    window: Annotated[
+        int,
+        typer.Option(
+            callback=at_least(0),
+            help="Seconds that events may come out of order: they are observed in the order of their times, "
+            "and scores do not know the last of them.",
+        ),
+    ] = 0,
+    kafka: Annotated[
+        str | None, typer.Option(help="Brokers of Kafka (host:port, …) that bring events, beside HTTP.")
+    ] = None,
+    topic: Annotated[str | None, typer.Option(help="The topic that is read there.")] = None,
+    group: Annotated[
+        str | None, typer.Option(help="As which the brokers are told how far it was read; 'keat'.")
+    ] = None,
     models: Annotated[
         Path | None,
         typer.Option(
@@ -89,8 +105,9 @@ def serve_command(
         else:
             print_line(f"{events:,} events in {seal}")
         return
-    if _is_piped():
-        _serve_pipe(folder, durability, rank, reasons, snapshot_every, alerts)
+    source = _topic(kafka, topic, group)
+    if source is None and _is_piped():
+        _serve_pipe(folder, durability, rank, reasons, snapshot_every, alerts, window)
         return
     if rank or reasons:
         raise InputError("Over HTTP each request asks for rank and reasons by itself; leave them out.")
@@ -117,8 +134,22 @@ def serve_command(
             f"There is no folder {models}; --models is the folder of the runs that may be loaded."
         )
     one_thread()
-    service = Service(host, port, token or None, Limits(new_ids=new_ids), most_queued, snapshot_every, models)
+    limits = Limits(new_ids=new_ids)
+    service = Service(host, port, token or None, limits, most_queued, snapshot_every, models, window, source)
     serve(folder, service, durability, Settings(alerts), ready)  # type: ignore[arg-type]
+
+
+def _topic(brokers: str | None, name: str | None, group: str | None) -> Topic | None:
+    """Where events come from beside HTTP."""
+    if brokers is None and name is None and group is None:
+        return None
+    if not brokers or not name or group == "":
+        raise InputError("Events from Kafka need --kafka with its brokers, --topic, and, if any, a --group.")
+    if find_spec("confluent_kafka") is None:
+        raise MissingExtraError("confluent-kafka is not installed; pip install 'keat[kafka]'.")
+    from keat.serve.kafka_source import Topic
+
+    return Topic(brokers, name, group or "keat")
 
 
 def _is_piped() -> bool:
@@ -131,7 +162,7 @@ def _is_piped() -> bool:
 
 
 def _serve_pipe(
-    folder: Path, durability: str, rank: bool, reasons: bool, snapshot_every: int, alerts: int
+    folder: Path, durability: str, rank: bool, reasons: bool, snapshot_every: int, alerts: int, window: int
 ) -> None:
     from keat.serve.engine import Engine
     from keat.serve.log_records import Settings
@@ -141,7 +172,7 @@ def _serve_pipe(
 
     one_thread()
     print_line(f"{folder} reads events from standard input.", err)
-    engine = Engine(folder, durability, settings=Settings(alerts))  # type: ignore[arg-type]
+    engine = Engine(folder, durability, settings=Settings(alerts), window=window)  # type: ignore[arg-type]
     try:
         wrong = pipe(engine, sys.stdin.buffer, sys.stdout.buffer, Wanted(rank, reasons), snapshot_every)
         if engine.log.tail.event:

@@ -22,6 +22,9 @@ from keat.serve.micro_batch import BATCH, ConflictError, Prepared, Wanted
 MOST_QUEUED = 4_096  # events that may wait; a request that finds none waiting may be longer
 
 
+Place = tuple[str, int]  # a partition, and the offset after the event
+
+
 class BusyError(KeatError):
     """More is coming in than can be taken."""
 
@@ -33,6 +36,9 @@ class _Request:
     done: asyncio.Future[list[Answer]]
     answers: list[Answer] = field(default_factory=list)
     begun: int = 0  # events of it that are in a batch
+    alone: bool = False  # whether each is a batch of its own
+    places: Sequence[Place] = ()  # of each event, where it was read from a topic
+    problem: str | None = None
 
     def refuse(self, error: Exception) -> None:
         if not self.done.done():
@@ -66,14 +72,22 @@ class Batcher:
             request.refuse(BusyError("The service is stopping; send the events again."))
         self._requests.clear()
 
-    def submit(self, events: Sequence[Checked], wanted: Wanted) -> asyncio.Future[list[Answer]]:
-        """The answers of events, once all of them are committed."""
+    def submit(
+        self,
+        events: Sequence[Checked],
+        wanted: Wanted,
+        places: Sequence[Place] = (),
+        *,
+        alone: bool = False,
+    ) -> asyncio.Future[list[Answer]]:
+        """The answers of events, once all of them are committed. Those that were read from a topic have the
+        ``places`` up to which it is read then. ``alone`` puts each in a batch of its own."""
         self.require_state()
         self.require_place(len(events))
         done: asyncio.Future[list[Answer]] = self._loop.create_future()
         self.queued += len(events)
         self.most_waiting = max(self.most_waiting, self.queued)
-        self._requests.append(_Request(events, wanted, done))
+        self._requests.append(_Request(events, wanted, done, alone=alone or wanted.alone, places=places))
         self._wake.set()
         return done
 
@@ -103,7 +117,10 @@ class Batcher:
             if self.trouble is not None:  # before the state advances: whether there is room again
                 self.engine.log.require_room()
                 self.trouble = None
-            prepared = self.engine.begin(events, parts[0][0].wanted)
+            offsets: dict[str, int] = {}
+            for request, number in parts:
+                offsets.update(request.places[request.begun - number : request.begun])
+            prepared = self.engine.begin(events, parts[0][0].wanted, offsets)
         except LogWriteError as error:
             self._refuse(parts, error)
             return
@@ -129,7 +146,7 @@ class Batcher:
         events: list[Checked] = []
         while self._requests:
             request = self._requests[0]
-            alone = request.wanted.alone
+            alone = request.alone
             if parts and (alone or len(events) == BATCH):
                 break
             room = 1 if alone else BATCH - len(events)
@@ -153,10 +170,13 @@ class Batcher:
             stop = start + number
             request.answers += answers[start:stop]
             problems = [text for place, text in prepared.conflicts.items() if start <= place < stop]
-            if problems:
-                request.refuse(ConflictError(problems[0]))
-            elif len(request.answers) == len(request.events) and not request.done.done():
-                request.done.set_result(request.answers)
+            if problems and request.problem is None:
+                request.problem = problems[0]
+            if len(request.answers) == len(request.events) and not request.done.done():
+                if request.problem is not None:
+                    request.refuse(ConflictError(request.problem))
+                else:
+                    request.done.set_result(request.answers)
             start = stop
 
     async def _take_back(

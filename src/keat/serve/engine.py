@@ -20,11 +20,12 @@ from keat.errors import InputError
 from keat.events.units import SECONDS_PER
 from keat.serve.ahead import Ahead
 from keat.serve.events import Checked, Checker
+from keat.serve.happened import Happened
 from keat.serve.late_truth import KEPT, Truth
 from keat.serve.latest_events import LatestEvents
 from keat.serve.live_answers import Answer, answers_of
 from keat.serve.live_model import LiveModel
-from keat.serve.live_state import Happened
+from keat.serve.live_state import in_unit
 from keat.serve.log import Durability, Log
 from keat.serve.log_records import Calibrated, Settings
 from keat.serve.log_replay import replayed
@@ -54,6 +55,7 @@ class Counts:
     events: int = 0
     batches: int = 0
     late: int = 0
+    reordered: int = 0  # came out of order within the window
     again: int = 0
     newcomers: int = 0
 
@@ -68,11 +70,14 @@ class Engine:
         durability: Durability = "disk",
         *,
         settings: Settings | None = None,
+        window: int = 0,
         write: bool = True,
         until: int | None = None,
     ) -> None:
-        """``settings`` hold from now on, and are a record of the log; without them those of the log do."""
+        """``settings`` hold from now on, and are a record of the log; without them those of the log do.
+        ``window`` is how far out of order events may come from now on, in seconds."""
         self.base = ServedRun.open(folder)  # the run that the log began with; another may answer since
+        self.window = in_unit(window, self.base.run.facts.unit)
         self.folder, self.counts = self.base.live_folder, Counts()
         if write:
             make_folder(self.folder)
@@ -99,7 +104,7 @@ class Engine:
     def _use(self, model: LiveModel) -> None:
         """Have a model answer from now on."""
         self.model, self.served, self.state = model, model.served, model.state
-        self.ahead = Ahead(self.state)
+        self.ahead = Ahead(self.state, self.window)
         self.judge = Judge(self.served, model.ids, self.state, self.ahead, self.calibration)
 
     @property
@@ -162,33 +167,48 @@ class Engine:
                 raise ConflictError(problem)
         return answers
 
-    def begin(self, events: Sequence[Checked], wanted: Wanted = Wanted()) -> Prepared:  # noqa: B008
-        """Score a micro-batch, and advance the state by it. Nothing of it is known outside yet."""
+    def begin(
+        self,
+        events: Sequence[Checked],
+        wanted: Wanted = Wanted(),  # noqa: B008
+        offsets: dict[str, int] | None = None,
+    ) -> Prepared:
+        """Score a micro-batch, and advance the state by it. Nothing of it is known outside yet. ``offsets``
+        are those after the events that were read from a topic."""
         prepared = Prepared(self.log.tail.event + 1, len(self.ids))
         fresh, places = without_known(prepared, events, self.recent)
         if fresh:
-            self._score(prepared, fresh, places, wanted)
+            self._score(prepared, fresh, places, wanted, offsets or {})
         reached("batch scored")
         return prepared
 
     def _score(
-        self, prepared: Prepared, fresh: list[Checked], places: dict[str, int], wanted: Wanted
+        self,
+        prepared: Prepared,
+        fresh: list[Checked],
+        places: dict[str, int],
+        wanted: Wanted,
+        offsets: dict[str, int],
     ) -> None:
         join, nodes = self.ids.join, prepared.nodes_before
         ends = [(join(event.source, 0), join(event.destination, 1)) for event in fresh]  # in this order
         src, dst = np.array(ends, np.int32).T.copy()
         sent = np.array([event.t for event in fresh], np.int64)
-        t = np.maximum.accumulate(np.maximum(sent, self.state.last_time))
+        horizons = self.state.horizons(sent, self.window)
+        t = np.maximum(sent, horizons)
         late = np.flatnonzero(sent < t)
+        if self.window:
+            newest = np.maximum.accumulate(np.maximum(t, self.state.last_time))
+            prepared.reordered = int(np.count_nonzero((sent == t) & (t < newest)))
         columns = [list(column) for column in zip(*(event.features for event in fresh), strict=True)]
         features = self.served.features.encoded(columns, len(fresh))
         self.model.follow(self.ids)
         happened = Happened(self.model.own(src), self.model.own(dst), t, features)
         beside: dict[int, Beside] = {}
         if wanted.alone:
-            self.state.settle(int(t[0]))
+            self.state.settle(int(horizons[0]))
             beside = {0: self.judge.beside(happened, wanted.rank, wanted.reasons)}
-        logits = self.state.score(happened)
+        logits = self.state.score(happened, self.window)
         prepared.happened = happened
         prepared.row = Row(
             src.tobytes(),
@@ -202,6 +222,8 @@ class Engine:
             columns if any(value is not None for column in columns for value in column) else [],
             beside,
             self.watch.decide(t, logits),
+            self.window,
+            offsets,
         )
 
     def commit(self, prepared: Prepared) -> None:
@@ -226,6 +248,7 @@ class Engine:
             counts.events += len(row)
             counts.batches += 1
             counts.late += len(row.late)
+            counts.reordered += prepared.reordered
             counts.newcomers += len(row.newcomers)
             if row.alerts and self.announce is not None:
                 self.announce(prepared.first, row)
@@ -268,9 +291,7 @@ class Engine:
     def snapshot(self) -> Path:
         """Keep the state as it is, between two batches."""
         newcomers = self.ids.newcomers(self.ids.known)
-        return write_snapshot(
-            self.folder, self.log.tail, self.state.last_time, newcomers, self.state.tensors(), self.watch
-        )
+        return write_snapshot(self.folder, self.log.tail, self.state, newcomers, self.watch)
 
     def digest(self) -> str:
         """A hash of the state: two engines with the same log have the same."""

@@ -41,11 +41,11 @@ def _explained(folder: Path, number: int) -> tuple[Explained, dict[str, Any]]:
     ids.welcome(row.newcomers)
     model.follow(ids)
     happened, t = model.happened_in([row], len(ids)), int(columns.t[place])
-    state.observe(happened[:place])
-    state.settle(t)
+    state.observe(happened[:place], row.window)
+    state.settle(int(state.horizons(columns.t[place : place + 1], row.window)[0]))
     tensors = state.tensors()
     for name in tensors:
-        if name.startswith(PENDING):  # of the same time: it was scored without them
+        if name.startswith(PENDING):  # it was scored without them
             tensors[name] = tensors[name][:0]
     run, answerer = served.run, engine.models[row.model]
     run.best = replace(run.best, calibration=answerer.calibration)  # the one that answered

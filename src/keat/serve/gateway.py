@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -23,6 +24,8 @@ from keat.serve.engine import Engine
 from keat.serve.events import Checked, LabelTold
 from keat.serve.explain_requests import ExplainRequests
 from keat.serve.housekeeping import SNAPSHOT_EVERY, Housekeeping
+from keat.serve.kafka_intake import KafkaIntake
+from keat.serve.kafka_source import Topic
 from keat.serve.label_taking import tell
 from keat.serve.limits import Limits, NewIds
 from keat.serve.live_answers import Answer
@@ -36,6 +39,9 @@ from keat.serve.requests import JSON, NDJSON, body_of, wanted_in
 from keat.serve.service_metrics import Metrics
 from keat.serve.status_routes import StatusRoutes
 from keat.serve.watch_routes import WatchRoutes
+
+if TYPE_CHECKING:
+    from keat.serve.topic_reader import TopicReader
 
 Handler = Callable[[Request], Awaitable[Response]]
 _encoder = msgspec.json.Encoder()
@@ -53,22 +59,26 @@ class Service:
     most_queued: int = MOST_QUEUED
     snapshot_every: int = SNAPSHOT_EVERY
     models: Path | None = None  # the folder whose runs may be loaded beside the one that answers
+    window: int = 0  # seconds that events may come out of order
+    topic: Topic | None = None  # which brings events, too
 
 
 class Gateway:
     """The routes of a service, and what goes on beside them."""
 
-    def __init__(self, engine: Engine, service: Service) -> None:
+    def __init__(self, engine: Engine, service: Service, reader: TopicReader | None = None) -> None:
+        """``reader`` reads a topic that brings events, too."""
         self.engine, self.service, self.metrics = engine, service, Metrics()
         self.new_ids = NewIds(service.limits.new_ids)
         self.batcher = Batcher(engine, service.most_queued)
         self.feed, self.why = LiveFeed(engine, self.batcher, self.metrics), ExplainRequests(engine)
         self.watching, self.models = WatchRoutes(self), ModelRoutes(self, service.models)
+        self.kafka = None if reader is None else KafkaIntake(self, reader)
         self.house = Housekeeping(self.batcher, service.snapshot_every)
 
     def app(self) -> Door:
         questions = QuestionRoutes(self.batcher, self.service.limits)
-        status = StatusRoutes(self.batcher, self.metrics, self.feed, self.watching)
+        status = StatusRoutes(self.batcher, self.metrics, self.feed, self.watching, self.kafka)
         posts: dict[str, Handler] = {
             "/v1/events": self.events,
             "/v1/score": questions.score,
@@ -160,7 +170,10 @@ class Gateway:
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:  # noqa: ARG002
         self.batcher.start()
-        works = (self.house.run(), self.feed.run(), self.watching.look_at_labels())
+        works: list[Coroutine[Any, Any, None]] = [self.house.run(), self.feed.run()]
+        works.append(self.watching.look_at_labels())
+        if self.kafka is not None:
+            works.append(self.kafka.run())
         beside = [asyncio.create_task(work) for work in works]
         try:
             yield
@@ -170,6 +183,8 @@ class Gateway:
                 task.cancel()
             await asyncio.gather(*beside, return_exceptions=True)
             await self.watching.end()
+            if self.kafka is not None:
+                await self.kafka.end()
             await self.batcher.stop()
             self.house.end()
             self.engine.close()

@@ -178,10 +178,14 @@ class Drift:
         return {name: measure.kept for name, measure in self._measures.items()}
 
     def take(
-        self, src: npt.NDArray[np.int32], t: npt.NDArray[np.int64], logits: npt.NDArray[np.float32]
+        self,
+        src: npt.NDArray[np.int32],
+        t: npt.NDArray[np.int64],
+        now: int,
+        logits: npt.NDArray[np.float32],
     ) -> None:
-        """The events of one row."""
-        now, gaps, scores = int(t[-1]), self._gaps(src, t) * self._seconds, logits.astype(np.float64)
+        """The events of one row; ``now`` is the newest time there was."""
+        gaps, scores = self._gaps(src, t) * self._seconds, logits.astype(np.float64)
         if len(gaps):
             self._measures["gaps"].take(now, gaps, np.log10(np.maximum(gaps, 1e-9)))
         self._measures["scores"].take(now, scores, scores)
@@ -204,7 +208,8 @@ class Drift:
         return DriftReport(seq, any(one.level in ("some", "large") for one in found), found)
 
     def _gaps(self, src: npt.NDArray[np.int32], t: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Of events whose source was a source before, in this log."""
+        """Of events whose source was a source before, in this log. One that comes out of order, earlier than
+        the last of its source, has none."""
         need = int(src.max()) + 1
         if need > len(self.last_seen):
             more = np.full(max(need, 2 * len(self.last_seen)) - len(self.last_seen), -1, np.int64)
@@ -212,6 +217,8 @@ class Drift:
         last, found = self.last_seen, []
         for node, time in zip(src.tolist(), t.tolist(), strict=True):
             before = last[node]
+            if time < before:
+                continue
             if before >= 0:
                 found.append(time - before)
             last[node] = time

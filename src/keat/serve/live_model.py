@@ -6,11 +6,14 @@ joined to that run's nodes by its name, in the order of the log: which number it
 
 from __future__ import annotations
 
+from itertools import groupby
+
 import numpy as np
 import numpy.typing as npt
 
+from keat.serve.happened import Happened
 from keat.serve.live_ids import LiveIds
-from keat.serve.live_state import Happened, LiveState
+from keat.serve.live_state import LiveState
 from keat.serve.log_rows import Row, columns_of
 from keat.serve.served_run import ServedRun
 
@@ -49,10 +52,8 @@ class LiveModel:
     def observe(self, rows: list[Row], log_ids: LiveIds) -> None:
         """Rows that were scored before, as far as it has not seen them; the ids know who is new in them."""
         self.follow(log_ids)
-        events = self.happened_in(rows, len(log_ids))
-        if len(events) and events.t[0] < self.state.last_time:
-            raise ValueError("times of rows fall")
-        self.state.observe(events)
+        for window, some in groupby(rows, key=lambda row: row.window):
+            self.state.observe(self.happened_in([*some], len(log_ids)), window)
 
     def happened_in(self, rows: list[Row], nodes: int) -> Happened:
         """The events of rows that it has not seen; what does not fit to the nodes there are is refused."""
@@ -60,8 +61,6 @@ class LiveModel:
         for side in (columns.src, columns.dst):
             if side.min() < 0 or side.max() >= nodes:
                 raise ValueError("a row names a node that nobody has")
-        if (columns.t[1:] < columns.t[:-1]).any():
-            raise ValueError("times of rows fall")
         sent = [
             [value for row in rows for value in (row.features[place] if row.features else [None] * len(row))]
             for place in range(len(features.columns) if features.needed else 0)
@@ -69,5 +68,5 @@ class LiveModel:
         src, dst = self.own(columns.src), self.own(columns.dst)
         every = Happened(src, dst, columns.t, features.encoded(sent, len(columns.t)))
         if self.begin is not None:
-            every = every[int(np.searchsorted(columns.t, self.begin, side="right")) :]
+            every = every[columns.t > self.begin]
         return every

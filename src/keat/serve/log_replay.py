@@ -117,7 +117,8 @@ def _restored(
         ids.welcome(about.newcomers)
         model = LiveModel(served, base, ids, state)
         watch.restore(about.watch, tensors.pop(LAST_SEEN).numpy(), [one.record for one in records])
-        state.restore(tensors, len(model.ids), about.last_time)
+        horizon = about.last_time if about.horizon is None else about.horizon
+        state.restore(tensors, len(model.ids), about.last_time, horizon)
     except (InputError, ValueError, KeyError):
         return None
     return Replayed(ids, model, watch)

@@ -33,15 +33,17 @@ class Row(msgspec.Struct, array_like=True, gc=False):
 
     src: bytes  # int32
     dst: bytes  # int32
-    t: bytes  # int64, never falling
+    t: bytes  # int64, each as it counts
     logits: bytes  # float32
     model: int  # which of the models of this log answered
     newcomers: list[tuple[str | int, int]] = []
     ids: dict[int, str] = {}  # by position, what the client calls an event
-    late: dict[int, int] = {}  # by position, the time that was sent, where it was before the last
+    late: dict[int, int] = {}  # by position, the time that was sent, where it was too late
     features: list[list[Value]] = []  # a list for each column, as they were sent
     beside: dict[int, Beside] = {}
     alerts: list[int] = []  # positions of events that were among the most suspicious
+    window: int = 0  # how far out of order events might come, in the unit of their times
+    offsets: dict[str, int] = {}  # by partition of a topic, the offset after the last of it that is here
 
     def __len__(self) -> int:
         return len(self.src) // 4

@@ -13,9 +13,9 @@ import msgspec
 
 from keat.errors import InputError
 from keat.serve.events import Checked
+from keat.serve.happened import Happened
 from keat.serve.live_answers import Answer
 from keat.serve.live_ids import LiveIds
-from keat.serve.live_state import Happened
 from keat.serve.log import Log
 from keat.serve.log_rows import Row, columns_of
 from keat.serve.recent_ids import RecentIds
@@ -49,6 +49,7 @@ class Prepared:
     conflicts: dict[int, str] = field(default_factory=dict)  # by position, what is wrong
     row: Row | None = None  # None where all of it was known
     happened: Happened | None = None
+    reordered: int = 0  # events out of order within the window
 
 
 def without_known(

@@ -19,9 +19,10 @@ from keat.models.node_head import EventHead
 from keat.models.rank import KeatRank
 from keat.runs.run import Run, open_kept
 from keat.runs.run_subject import feature_columns
+from keat.serve.happened import Happened, Waiting
 from keat.serve.live_features import LiveFeatures
 from keat.serve.live_ids import LiveIds
-from keat.serve.live_state import Happened, LiveState, Model
+from keat.serve.live_state import LiveState, Model
 from keat.serve.watching import Watch
 
 LIVE = "live"  # the folder in the run's own
@@ -75,7 +76,7 @@ class ServedRun:
         state = LiveState(self.model, facts.unit, present.last_time, facts.feature_dim)
         if present.pending is not None:
             waiting = present.pending
-            state.waiting = Happened(waiting.src, waiting.dst, waiting.t, waiting.features)
+            state.waiting = Waiting(Happened(waiting.src, waiting.dst, waiting.t, waiting.features))
         return state
 
     def watch(self) -> Watch:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -18,10 +19,14 @@ from keat.errors import InputError
 from keat.serve.door import require_closed
 from keat.serve.engine import Engine
 from keat.serve.gateway import Gateway, Service
-from keat.serve.live_state import Happened
+from keat.serve.happened import Happened
+from keat.serve.kafka_source import Topic
 from keat.serve.log import Durability
 from keat.serve.log_records import Settings
 from keat.serve.short_way import ShortWay
+
+if TYPE_CHECKING:
+    from keat.serve.topic_reader import TopicReader
 
 GRACE = 30  # seconds for answers that are on their way when the service is stopped
 BACKLOG = 2_048  # connections that may wait to be accepted
@@ -38,21 +43,23 @@ def serve(
     require_closed(service.host, service.token)
     listening = listen(service.host, service.port)
     try:
-        engine = Engine(run, durability, settings=settings)
+        engine = Engine(run, durability, settings=settings, window=service.window)
+        reader = None if service.topic is None else _reader(service.topic, engine)
         warm_up(engine)
         gc.collect()
         gc.freeze()  # what there is stays: to look through it for garbage would stop everything
         listening.listen(BACKLOG)  # from now on nobody is turned away
         host, port = listening.getsockname()[:2]
         ready(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}", engine)
-        server_of(engine, service).run(sockets=[listening])
+        server_of(engine, service, reader).run(sockets=[listening])
     finally:
         listening.close()
 
 
-def server_of(engine: Engine, service: Service) -> uvicorn.Server:
-    """What answers requests; it closes the engine when it stops."""
-    gateway, loop = Gateway(engine, service), "asyncio" if sys.platform == "win32" else "uvloop"
+def server_of(engine: Engine, service: Service, reader: TopicReader | None = None) -> uvicorn.Server:
+    """What answers requests, and takes what a reader reads; it closes both when it stops."""
+    gateway = Gateway(engine, service, reader)
+    loop = "asyncio" if sys.platform == "win32" else "uvloop"
     app = gateway.app()
     return _Server(
         gateway,
@@ -67,6 +74,13 @@ def server_of(engine: Engine, service: Service) -> uvicorn.Server:
             timeout_graceful_shutdown=GRACE,
         ),
     )
+
+
+def _reader(topic: Topic, engine: Engine) -> TopicReader:
+    """Of a topic, from where the log ends; Kafka is an extra."""
+    from keat.serve.topic_reader import opened
+
+    return opened(topic, engine.watch.offsets)
 
 
 class _Server(uvicorn.Server):

@@ -27,6 +27,7 @@ from torch import Tensor
 
 from keat.disk import new_file, remove_parts
 from keat.serve.live_ids import Newcomer
+from keat.serve.live_state import LiveState
 from keat.serve.log import Tail
 from keat.serve.steps import reached
 from keat.serve.watching import Watch, Watched
@@ -46,6 +47,7 @@ class About(msgspec.Struct):
     newcomers: list[tuple[str | int, int]]
     records: int  # how many were before it
     watch: Watched
+    horizon: int | None = None  # None where it is the last time
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,15 +63,15 @@ class Snapshot:
 def write_snapshot(
     folder: Path,
     tail: Tail,
-    last_time: int,
+    state: LiveState,
     newcomers: list[Newcomer],
-    tensors: dict[str, Tensor],
     watch: Watch,
 ) -> Path:
     """Keep a state; older ones than the last three go."""
-    kept = About(tail.event, tail.sum.hex(), last_time, newcomers, tail.records, watch.kept())
+    place = tail.event, tail.sum.hex()
+    kept = About(*place, state.last_time, newcomers, tail.records, watch.kept(), state.horizon)
     about = msgspec.json.encode(kept)
-    tensors = tensors | {LAST_SEEN: torch.from_numpy(watch.drift.last_seen)}
+    tensors = state.tensors() | {LAST_SEEN: torch.from_numpy(watch.drift.last_seen)}
     packed = torch.from_numpy(np.frombuffer(about, dtype=np.uint8).copy())
     aside = folder / f"snapshot.{os.getpid()}.aside"
     whole = {name: value.detach().cpu().contiguous() for name, value in tensors.items()}

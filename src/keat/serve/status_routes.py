@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from keat.serve.batching import Batcher
+from keat.serve.kafka_intake import KafkaIntake
 from keat.serve.live_feed import LiveFeed, memory, size_of_log
 from keat.serve.openapi import description
 from keat.serve.refusals import RefusedError
@@ -23,7 +24,15 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 class StatusRoutes:
     """How one service is."""
 
-    def __init__(self, batcher: Batcher, metrics: Metrics, feed: LiveFeed, watching: WatchRoutes) -> None:
+    def __init__(
+        self,
+        batcher: Batcher,
+        metrics: Metrics,
+        feed: LiveFeed,
+        watching: WatchRoutes,
+        kafka: KafkaIntake | None,
+    ) -> None:
+        self._kafka = kafka
         self._engine, self._batcher, self._metrics = batcher.engine, batcher, metrics
         self._feed, self._watching = feed, watching
 
@@ -41,10 +50,12 @@ class StatusRoutes:
         values: dict[str, Value] = {
             "keat_events_total": ("counter", "Events taken.", counts.events),
             "keat_batches_total": ("counter", "Micro-batches committed.", counts.batches),
-            "keat_late_events_total": ("counter", "Events older than the last.", counts.late),
+            "keat_late_events_total": ("counter", "Events too late for the window.", counts.late),
+            "keat_reordered_events_total": ("counter", "Out of order in the window.", counts.reordered),
             "keat_repeated_events_total": ("counter", "Events sent again.", counts.again),
             "keat_new_nodes_total": ("counter", "Nodes that joined.", counts.newcomers),
             "keat_queued_events": ("gauge", "Events that wait.", self._batcher.queued),
+            "keat_unobserved_events": ("gauge", "Whose time is not over.", len(engine.state.waiting)),
             "keat_nodes": ("gauge", "Nodes known.", len(engine.ids)),
             "keat_log_last_event": ("gauge", "Number of the last event.", engine.log.tail.event),
             "keat_last_snapshot_event": ("gauge", "Last event in a snapshot.", newest),
@@ -54,7 +65,8 @@ class StatusRoutes:
             **self._watching.metrics(),
             "keat_ready": ("gauge", "Whether events are taken.", int(self._batcher.trouble is None)),
         }
-        return Response(self._metrics.text(values) + engine.latest.metric(), media_type=TEXT)
+        kafka = "" if self._kafka is None else self._kafka.metric()
+        return Response(self._metrics.text(values) + engine.latest.metric() + kafka, media_type=TEXT)
 
     async def health(self, request: Request) -> Response:  # noqa: ARG002
         return _json({"alive": True})

@@ -53,7 +53,8 @@ class Shadow:
     def take(self, row: Row, log_ids: LiveIds) -> None:
         """Score the events of a row that was committed, each before it is observed."""
         self.model.follow(log_ids)
-        own = self.model.state.score(self.model.happened_in([row], len(log_ids))).astype(np.float64)
+        events = self.model.happened_in([row], len(log_ids))
+        own = self.model.state.score(events, row.window).astype(np.float64)
         present = logits_of(row).astype(np.float64)
         losses = np.logaddexp(0, -own), np.logaddexp(0, -present)
         sums = (np.ones(len(row)), *losses, own, present, own**2, present**2, own * present)
@@ -129,7 +130,7 @@ def open_beside(base: ServedRun, live: Path, run: Path) -> tuple[LiveModel, Live
     assert tail is not None
     tail = catch_up(model, log, ids, tail)
     log.close()
-    if model.begin is not None and model.state.last_time <= model.begin:
+    if model.begin is not None and model.state.horizon <= model.begin:
         raise InputError(
             f"{run.name} has seen events as late as the last of this log; wait until a later one has come."
         )

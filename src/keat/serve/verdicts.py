@@ -20,9 +20,10 @@ from keat.models.contract import LearnedLinkModel, Queries
 from keat.models.explainable import ExplainsPairs, attention_of
 from keat.models.node_head import EventHead, EventQueries
 from keat.serve.ahead import Ahead
+from keat.serve.happened import Happened
 from keat.serve.live_answers import Ranked, Ranking, ScoredPair
 from keat.serve.live_ids import Label, LiveIds
-from keat.serve.live_state import Happened, LiveState, Model
+from keat.serve.live_state import LiveState, Model
 from keat.serve.log_rows import Beside, Value
 from keat.serve.served_run import ServedRun
 
@@ -58,13 +59,13 @@ class Judge:
 
     def moment(self, t: int | None) -> int:
         """When a question is asked, by default right after everything that has happened."""
-        last = self.state.last_time
-        if t is not None and t < last:
+        horizon = self.state.horizon
+        if t is not None and t < horizon:
+            last = "the time of the last event" if horizon == self.state.last_time else "which is over"
             raise InputError(
-                f"{t} is before {last}, the time of the last event; the state cannot go back, so ask at that "
-                "time or later."
+                f"{t} is before {horizon}, {last}; the state cannot go back, so ask at that time or later."
             )
-        return last + 1 if t is None else t
+        return self.state.last_time + 1 if t is None else t
 
     # -- of an event that is about to be observed ------------------------------------------------------
 
@@ -98,32 +99,27 @@ class Judge:
         """Pairs, each as of its time."""
         t = np.array([self.moment(time) for time in times], np.int64)
         src, dst, names = self._numbered(source, destination)
-        logits = np.empty(len(t), np.float32)
-        for later in (False, True):
-            rows = np.flatnonzero((t > self.state.last_time) == later)
-            if len(rows):
-                model = self.ahead.model() if later else self.state.model
-                asked = Happened(src[rows], dst[rows], t[rows], features[rows])
-                logits[rows] = _logits(model, asked)
+        logits, overs = np.empty(len(t), np.float32), self.ahead.over_at(t)
+        words: list[list[str] | None] = [None] * len(t)
+        for over in np.unique(overs).tolist():
+            rows, model = np.flatnonzero(overs == over), self.ahead.model(over)
+            asked = Happened(src[rows], dst[rows], t[rows], features[rows])
+            logits[rows] = _logits(model, asked)
+            for place in rows.tolist() if why else []:
+                ends = int(src[place]), int(dst[place])
+                words[place] = self.reasons(model, *ends, int(t[place]), names.__getitem__)
         found = probabilities(self.calibration, logits)
         likely = [None] * len(t) if found is None else np.asarray(found).tolist()
-        pairs = [
-            ScoredPair(*pair)
-            for pair in zip(source, destination, t.tolist(), logits.tolist(), likely, strict=True)
-        ]
-        if why:
-            for place, pair in enumerate(pairs):
-                model = self.ahead.model() if pair.time > self.state.last_time else self.state.model
-                ends = int(src[place]), int(dst[place])
-                pair.reasons = self.reasons(model, *ends, pair.time, names.__getitem__)
-        return pairs
+        every = zip(source, destination, t.tolist(), logits.tolist(), likely, words, strict=True)
+        return [ScoredPair(*pair) for pair in every]
 
     def rank(
         self, source: Label, candidates: Sequence[Label] | None, time: int | None, top: int, seq: int
     ) -> Ranking:
         """The likeliest of the candidates, or of all destinations so far. ``seq`` is the last event."""
         t = self.moment(time)
-        model = self._links(self.ahead.model() if t > self.state.last_time else self.state.model)
+        (over,) = self.ahead.over_at(np.array([t])).tolist()
+        model = self._links(self.ahead.model(over))
         if candidates is None:
             src, _, labels = self._numbered([source], [])
             nodes = self._known_destinations(model, seq)

@@ -1,5 +1,6 @@
-"""What is watched while events are taken: who is an alert, whether the stream drifts. All of it follows from
-the log: a restart reads it from a snapshot and the rows after it, as it does the state."""
+"""What is watched while events are taken: who is an alert, whether the stream drifts, and how far topics were
+read. All of it follows from the log: a restart reads it from a snapshot and the rows after it, as it does the
+state."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from keat.serve.log_records import Calibrated, Record, Settings, Swap
 from keat.serve.log_rows import Row, columns_of, logits_of
 
 LATEST = 1_000  # alerts whose numbers are kept
+LONG_AGO = -(1 << 62)
 
 
 class Watched(msgspec.Struct):
@@ -25,6 +27,8 @@ class Watched(msgspec.Struct):
     alerts: int = 0
     latest: list[int] = []
     drift: dict[str, Kept] = {}
+    newest: int = LONG_AGO
+    offsets: dict[str, int] = {}
 
 
 class Watch:
@@ -37,19 +41,25 @@ class Watch:
         self.alerts = 0  # in all
         self.latest: deque[int] = deque(maxlen=LATEST)  # numbers of the latest alerts
         self.settings = Settings()
+        self.newest = LONG_AGO  # time of an event
+        self.offsets: dict[str, int] = {}  # how far each partition of a topic was read
 
     def decide(self, t: npt.NDArray[np.int64], logits: npt.NDArray[np.float32]) -> list[int]:
-        """Events are about to be committed; the positions of those that are alerts."""
-        return self.budget.take(t, logits if self.labels_events else -logits)
+        """Events are about to be committed; the positions of those that are alerts. An hour is one of the
+        newest time at which each was scored, for that never falls."""
+        newest = np.maximum.accumulate(np.maximum(t, self.newest))
+        self.newest = int(newest[-1])
+        return self.budget.take(newest, logits if self.labels_events else -logits)
 
     def follow(self, first: int, row: Row) -> None:
         """A row is in the log, for which `decide` was asked."""
         columns, logits = columns_of([row]), logits_of(row)
         self.alerts += len(row.alerts)
         self.latest.extend(first + place for place in row.alerts)
-        self.drift.take(columns.src, columns.t, logits)
+        self.offsets |= row.offsets
+        self.drift.take(columns.src, columns.t, self.newest, logits)
         if not self.labels_events:
-            self.drift.take_loss(int(columns.t[-1]), np.logaddexp(0.0, -logits.astype(np.float64)))
+            self.drift.take_loss(self.newest, np.logaddexp(0.0, -logits.astype(np.float64)))
 
     def replay(self, first: int, row: Row) -> None:
         """A row of an earlier life of this process."""
@@ -79,7 +89,8 @@ class Watch:
         drift = self.drift.kept()
         if self.labels_events:
             drift.pop("loss")  # it is made again from the labels, which a restart reads
-        return Watched(self.budget.window(), self.alerts, list(self.latest), drift)
+        latest = list(self.latest)
+        return Watched(self.budget.window(), self.alerts, latest, drift, self.newest, dict(self.offsets))
 
     def restore(self, kept: Watched, last_seen: npt.NDArray[np.int64], records: list[Record]) -> None:
         """What `kept` gave, after these records of the log."""
@@ -89,3 +100,4 @@ class Watch:
         self.alerts, self.latest = kept.alerts, deque(kept.latest, maxlen=LATEST)
         self.drift = Drift(self.unit, kept.drift)
         self.drift.last_seen = last_seen.copy()
+        self.newest, self.offsets = kept.newest, dict(kept.offsets)
