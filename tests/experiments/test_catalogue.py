@@ -178,7 +178,9 @@ def test_the_board_has_every_model_under_one_rule() -> None:
     specs = [job.spec for job in recipe.jobs({"uci": "uci"}, 1)]
     fits = {spec.model: spec.fitting for spec in specs if isinstance(spec, RunSpec)}
     for model, fit in fits.items():  # all else is the model's own
-        assert fit == replace(usual_fit(model), epochs=8, patience=8, validate_every=2, budget=60)
+        assert fit == replace(usual_fit(model), epochs=8, patience=8, validate_every=4, budget=10)
+    assert recipe.reading == {data: {"latest": "20000"} for data in recipe.datasets}
+    assert {job.spec.task.sample for job in recipe.jobs({"uci": "uci"}, 1)} == {200, 60}
     kernels = {arm.model: arm.against for arm in recipe.arms if arm.model.startswith("keat-")}
     assert kernels.pop("keat-rank") == "best heuristic"
     assert all(other == model.removeprefix("keat-") for model, other in kernels.items())

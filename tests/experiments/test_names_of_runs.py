@@ -42,6 +42,14 @@ READ_OTHERWISE = {  # of a recipe that reads files with features or labels, by w
     ("table-evidence", "bitcoin_otc"): "e3e590e5535aca50af7de6d2?features=rating&target=rating%3C0",
     ("table-evidence-links", "bitcoin_otc"): "f99c9b7ecb4a2b76dac0455e?features=rating&scale=true",
     ("table-evidence-links", "bitcoin_otc_bare"): FINGERPRINTS["bitcoin_otc"],
+    ("table-board", "uci"): "531033ba23455af27df8f876?latest=20000",
+    ("table-board", "icews14"): "1b113be90f73290cd8e8f4b8?latest=20000",
+    ("table-board", "online_retail"): "f9bb67e17cf02d66a5284328?latest=20000",
+    ("table-board", "us_flights"): "fd528e841b3c7517f8c5fc77?latest=20000",
+    ("table-board", "reddit_links"): "66abe152b5f6161fb8ee04c9?latest=20000",
+    ("table-board", "wikipedia"): "c149a3a844bd7e48fe787dd4?latest=20000",
+    ("table-board", "bitcoin_otc"): "1a9fa90fe5f8ec89fb2e8bbf?latest=20000",
+    ("table-board", "email_eu"): "419bb8ab8a13b1c471f6af23?latest=20000",
 }
 DIGESTS = {  # of the names of all runs of a recipe, in their order, as they were before there was a `RunSpec`
     "figure-blurring": "384b5d6a24fe75ed",
@@ -51,7 +59,7 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "rank-editions": "d795c61b8ccae595",
     "rank-parts": "d47d23497bd1be44",
     "rank-training": "8a17fe1a791a5510",
-    "table-board": "cd67fdddd7096f0b",
+    "table-board": "785abe6a46d8c6f2",
     "table-dgraphfin": "7aaf4dd4caca8ccd",
     "table-dyglib": "bd275e81d3b56b88",
     "table-evidence": "05d98dc068579acd",

@@ -19,6 +19,7 @@ LEDGER = RESULTS / "ledger.jsonl"
 TRIALS = RESULTS / "rank_trials.jsonl"  # of keat-rank: single runs of what is no setting
 RECIPES: dict[str, tuple[str, ...]] = {  # whose runs a page tells of
     "ablations": ("table-modulation", "figure-width", "table-time-encodings", "table-jodie", "table-kernels"),
+    "board": ("table-board",),
     "backbones": ("uci-backbones", "uci-readings", "wikipedia-readings"),
     "evidence": ("table-evidence", "table-evidence-links"),
     "kernels": ("table-kernels", "table-link", "table-released", "table-rank"),
