@@ -20,7 +20,7 @@ from keat.models.dyrep import DyRepConfig
 from keat.models.graphmixer import GraphMixerConfig
 from keat.models.jodie_model import JODIEConfig
 from keat.models.nat import NATConfig
-from keat.models.rank import KeatRank
+from keat.models.rank import KeatRank, RankConfig
 from keat.models.registry import LINK_MODELS, build_model, create_link_model
 from keat.models.snapshots.snapshot_config import SnapshotConfig
 from keat.models.tcl import TCLConfig
@@ -79,7 +79,9 @@ def create(name: str, train: EventStream) -> LinkModel:
 
 def reads_features(train: EventStream) -> KeatRank:
     """Untrained, but with a layer that does not start at zero: what events said counts."""
-    model = build_model(train, replace(ARCHITECTURES["keat-rank"].config, feature_means=True))  # type: ignore[type-var]
+    config = ARCHITECTURES["keat-rank"].config
+    assert isinstance(config, RankConfig)
+    model = build_model(train, replace(config, feature_means=True))
     assert isinstance(model, KeatRank)
     for layer in (model.term.said_of_source, model.term.said_of_pair):
         assert layer is not None

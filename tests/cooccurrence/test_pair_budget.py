@@ -106,8 +106,8 @@ def test_what_is_kept_reads_as_without_a_budget() -> None:
     stream = meeting()
     limited, unlimited = observed(stream), observed(stream, 0)
     at = int(stream.t[-1]) + 1
-    often = [int(stream.src[-1]), int(stream.dst[-1])]
-    both = [past.describe(*often, at) for past in (limited, unlimited)]
+    source, candidate = int(stream.src[-1]), int(stream.dst[-1])
+    both = [past.describe(source, candidate, at) for past in (limited, unlimited)]
     for name, value in both[1].items():
         if name.startswith(("to the candidate", "from the source", "from the candidate", "to the source")):
             assert both[0][name] == value, name

@@ -110,8 +110,8 @@ class FeatureSums:
             *times,
             features,
         )
-        forth, back = np.split(of_pairs, 2, axis=1)
-        pair = np.stack((forth, back, of_ends[:, 1:]), axis=2)
+        there, here = np.split(of_pairs, 2, axis=1)
+        pair = np.stack((there, here, of_ends[:, 1:]), axis=2)
         return Said(torch.from_numpy(of_ends[:, :1]), torch.from_numpy(pair))
 
     def _in_turn(
