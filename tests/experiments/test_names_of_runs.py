@@ -50,6 +50,20 @@ READ_OTHERWISE = {  # of a recipe that reads files with features or labels, by w
     ("table-board", "wikipedia"): "c149a3a844bd7e48fe787dd4?latest=20000",
     ("table-board", "bitcoin_otc"): "1a9fa90fe5f8ec89fb2e8bbf?latest=20000",
     ("table-board", "email_eu"): "419bb8ab8a13b1c471f6af23?latest=20000",
+    ("table-rank-features", "bitcoin_otc"): "289f916e6249940813eb1d03?latest=20000&features=rating",
+    (
+        "table-rank-features",
+        "icews14",
+    ): "13c8ddab42cac2f6665d1e7e?latest=20000&features=c_root%2Cf_goldstein&categorical=c_root",
+    (
+        "table-rank-features",
+        "online_retail",
+    ): "0ac931aa26208d9b474f80ea?latest=20000&features=f_log_qty%2Cf_log_price%2Cf_basket_log_size",
+    (
+        "table-rank-features",
+        "reddit_links",
+    ): "d5b2605c9383904d8e15f890?latest=20000"
+    "&features=f_log_score%2Cf_log_comments%2Cf_over18%2Cf_title_len%2Cf_flair",
 }
 DIGESTS = {  # of the names of all runs of a recipe, in their order, as they were before there was a `RunSpec`
     "figure-blurring": "384b5d6a24fe75ed",
