@@ -39,6 +39,7 @@ BELOW: dict[str, set[str]] = {  # what each part may import besides itself
     | MATHS,
     "serve": DATA
     | {
+        "ops",
         "state",
         "cooccurrence",
         "models",
