@@ -177,6 +177,8 @@ class FeatureSums:
         for each in ("ends", "pairs"):
             check_that(state[f"{each}.sums"][:, -1] >= 0, f"'{each}.sums' holds a weight below zero")
         keys, rows = arrays["pairs.key"], PairTable()
+        known = 2 * np.maximum(keys >> 32, keys & 0xFFFFFFFF) < len(arrays["ends.last"])
+        check_that(bool(known.all()), "'pairs.key' names a node that is not there")
         rows.put(*_ends_of(keys), np.arange(len(keys)))
         check_that(len(rows) == len(keys), "'pairs.key' has the same pair twice")
         self._rows, self._keys = rows, keys
