@@ -84,8 +84,8 @@ def reads_features(train: EventStream) -> KeatRank:
     model = build_model(train, replace(config, feature_means=True))
     assert isinstance(model, KeatRank)
     for layer in (model.term.said_of_source, model.term.said_of_pair):
-        assert layer is not None
-        nn.init.normal_(layer.weight, generator=torch.Generator().manual_seed(0))
+        if layer is not None:  # where the stream has features
+            nn.init.normal_(layer.weight, generator=torch.Generator().manual_seed(0))
     return model
 
 

@@ -13,7 +13,13 @@ from keat.runs.run_file import RunFile, read_run_file
 from keat.tasks.label_source import LabelSource
 
 LIMITS = ("epochs", "patience")
-LATER = ("edition", "followed", "successors", "feature_means")  # settings that there were not yet
+LATER = (
+    "edition",
+    "followed",
+    "successors",
+    "feature_means",
+    "state_memory",
+)  # settings that there were not yet
 GRAPH_FIT = ("lr", "clip", "seed", "validate_every")
 SINCE = ("schedule", "budget")  # settings that came later
 

@@ -14,7 +14,7 @@ import torch
 
 import keat
 import keat.models.registry
-from every_model import EVERY_MODEL, PAIR_TERM, smaller
+from every_model import EVERY_MODEL, PAIR_TERM, READS_FEATURES, smaller
 from format_1_runs import as_format_1
 from keat.clock import PLAIN, Clock
 from keat.datasets.loading import Dataset
@@ -53,6 +53,8 @@ def log(unit: TimeUnit = "s", fractions: bool = False) -> EventStream:
 
 
 def small(name: str) -> Any:
+    if name == READS_FEATURES:
+        return replace(small("keat-rank"), feature_means=True)
     config: Any = ARCHITECTURES[name.removesuffix(PAIR_TERM)].config
     if name.endswith(PAIR_TERM):
         config = replace(config, pair_term="rank")
@@ -67,7 +69,7 @@ def test_a_trained_model_is_the_same_to_the_last_bit(name: str, tmp_path: Path) 
     found = {}
     for unit in PER_SECOND:
         data = Dataset(log(unit))
-        model = name.removesuffix(PAIR_TERM)
+        model = "keat-rank" if name == READS_FEATURES else name.removesuffix(PAIR_TERM)
         reports = train_run(RunSpec(model, small(name), fitting), data, tmp_path / unit).reports
         test = evaluate_run(tmp_path / unit, data, make_task(data), "test", refresh=1)
         found[unit] = reports[0].loss, reports[0].val, test.metrics
