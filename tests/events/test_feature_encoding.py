@@ -113,7 +113,7 @@ def test_at_most_64_values_have_a_feature() -> None:
 
 
 def test_rare_values_share_a_feature_whenever_they_come() -> None:
-    """Of 76 values the 12 that occur once, and first, are the rare ones; of the others training has two each."""
+    """Of 76 values the 12 that occur once, and first, are rare; of each other value training has two."""
     rare = [f"rare {row}" for row in range(12)]
     frequent = [f"k{row % 64:02}" for row in range(N - 12)]
     with pytest.warns(Notice, match="has 76 values .* 8.6 % of events, share one"):
