@@ -57,7 +57,8 @@ def test_a_run_is_trained_evaluated_updated_and_served(
         evaluated = told(keat("evaluate", run, data, *words, "--json"), "seconds", "model")
         updated = told(keat("update", run, later, "--json"), "run")
         engine = Engine(run)
-        answers = engine.take([engine.checker.event(Event("C-003", "gym", "2024-02-03 10:00:00"))])
+        event = Event("C-003", "gym", "2024-02-03 10:00:00", features={"amount": 12.5})
+        answers = engine.take([engine.checker.event(event)])
         assert seal(run, tmp_path / f"log-{place}.parquet") == 1
         engine.close()
         numbers.append((trained, evaluated, updated, answers[0].logit))
