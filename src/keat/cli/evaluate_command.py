@@ -28,7 +28,10 @@ from keat.tasks.task_spec import TaskSpec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from keat.cli.models_by_name import Spread
     from keat.report.sections.results import Result
+    from keat.runs.run_evaluation import SomeTask
+    from keat.runs.run_model import Data
 
 # A test keeps these complete; asking the registry would bring torch, too slow for --help.
 LINKS = (
@@ -89,6 +92,11 @@ class EvaluationOptions:
         str, typer.Option(help="Of the workers: local, or ray, here or on a cluster (keat\\[ray]).")
     ] = "local"
 
+    @property
+    def has_workers(self) -> bool:
+        """Whether questions are shared by several processes."""
+        return self.engine != "local" or (self.workers or 1) > 1
+
     def added_to(self, asked: TaskSpec) -> TaskSpec:
         return replace(
             asked,
@@ -133,7 +141,6 @@ def evaluate_command(
     Everything before the split is observed first; then events are scored and observed in turn.
     """
     from keat.cli import models_by_name as models  # brings torch: not for --help
-    from keat.experiments.sliced_evaluation import sliced
     from keat.runs.answer import require_table_file
     from keat.runs.queue import require_scores, scored_events
     from keat.runs.run_evaluation import heuristics_for
@@ -143,29 +150,16 @@ def evaluate_command(
         require_table_file(scores)
         if model == models.HEURISTICS:
             raise typer.BadParameter("Scores are those of one model; name it.", param_hint="--scores")
-    file = models.run_file(model)
-    if file is not None and file.spec.is_of_graph:
-        data, task = models.graph_and_task(dataset, how.split)
-    else:
-        source, spec = models.source_and_task(file, dataset, reading, labels, how.added_to(asked))
-        with progress_bar(f"getting {dataset}", unit="bytes") as progress:
-            data = source.open(spec, progress)
-        task = spec.make(data, how.split, trust_pickle=how.trust_pickle)  # type: ignore[arg-type]
+    data, task, spread = _opened(model, dataset, how, reading, labels, asked)
     if scores is not None:
         require_scores(task)  # before the work, not after it
-    spread = None
-    if how.engine != "local" or (how.workers or 1) > 1:
-        if file is None or file.spec.is_of_graph:
-            raise InputError("Only runs of links are shared by workers; leave --workers and --engine out.")
-        whole = sliced(Path(model), source, spec, how.split, how.refresh, trust_pickle=how.trust_pickle)
-        spread = models.Spread.of(whole, task, how.engine, how.workers)
     names = heuristics_for(task) if model == models.HEURISTICS else [model]
     found = [
         models.evaluate_by_name(name, data, task, how.split, how.refresh, how.seed, spread) for name in names
     ]
-    results = [result for result, _ in found]
     if scores is not None:
         scored_events(task, data, found[0][1]).write(scores)
+    results = [result for result, _ in found]
     if json:
         plain = [result.to_json() for result in results]
         print_json({"dataset": data.name, "results": plain} if model == models.HEURISTICS else plain[0])
@@ -173,6 +167,29 @@ def evaluate_command(
     show_results(results)
     if scores is not None:
         print_line(f"The scores: {scores}")
+
+
+def _opened(
+    model: str, dataset: str, how: EvaluationOptions, reading: Reading, labels: LabelSource, asked: TaskSpec
+) -> tuple[Data, SomeTask, Spread | None]:
+    """The data, what is asked of a split, and by whom, where workers share it."""
+    from keat.cli import models_by_name as models
+    from keat.experiments.sliced_evaluation import sliced
+
+    file = models.run_file(model)
+    of_graph = file is not None and file.spec.is_of_graph
+    if how.has_workers and (file is None or of_graph):
+        raise InputError("Only runs of links are shared by workers; leave --workers and --engine out.")
+    if of_graph:
+        return *models.graph_and_task(dataset, how.split), None
+    source, spec = models.source_and_task(file, dataset, reading, labels, how.added_to(asked))
+    with progress_bar(f"getting {dataset}", unit="bytes") as progress:
+        data = source.open(spec, progress)
+    task = spec.make(data, how.split, trust_pickle=how.trust_pickle)  # type: ignore[arg-type]
+    if not how.has_workers:
+        return data, task, None
+    whole = sliced(Path(model), source, spec, how.split, how.refresh, trust_pickle=how.trust_pickle)
+    return data, task, models.Spread.of(whole, task, how.engine, how.workers)
 
 
 def show_results(results: Sequence[Result]) -> None:

@@ -12,75 +12,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from keat.cli.console import err, print_json, print_line
-from keat.cli.options import Json, RunArgument, at_least
-from keat.disk import look_at
-from keat.errors import InputError, MissingExtraError, unknown_name
+from keat.cli.options import Json, RunArgument, takes
+from keat.cli.serve_options import KafkaOptions, KeepingOptions, ListenOptions, PipeOptions
+from keat.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from keat.serve.engine import Engine
-    from keat.serve.kafka_source import Topic
+    from keat.serve.gateway import Service
 
-DURABILITY = ("disk", "process")
 NEEDED = ("apsw", "starlette", "uvicorn")
 
 
+@takes(ListenOptions, "listen")
+@takes(KeepingOptions, "keeping")
+@takes(KafkaOptions, "kafka")
+@takes(PipeOptions, "piped")
 def serve_command(
     folder: RunArgument,
     *,
-    host: Annotated[
-        str, typer.Option(help="Address to listen on; any but this machine's own needs a token.")
-    ] = ("127.0.0.1"),
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any that is free.")] = 8_000,
-    durability: Annotated[
-        str,
-        typer.Option(
-            help="When an event is answered: once the disk has it, which survives a power cut ('disk'), or "
-            "once the system has it, which survives the end of this process ('process')."
-        ),
-    ] = "disk",
-    token: Annotated[
-        str | None,
-        typer.Option(envvar="KEAT_TOKEN", help="What clients have to send; better in the environment."),
-    ] = None,
-    alerts: Annotated[
-        int,
-        typer.Option(
-            callback=at_least(0, 1_000), help="How many of the most suspicious events of an hour are alerts."
-        ),
-    ] = 50,
-    new_ids: Annotated[
-        int, typer.Option(callback=at_least(2), help="New nodes that may join in a second.")
-    ] = 10_000,
-    most_queued: Annotated[
-        int,
-        typer.Option(callback=at_least(1), help="Events that may wait; others are told to come later."),
-    ] = 4_096,
-    snapshot_every: Annotated[
-        int, typer.Option(callback=at_least(1), help="Events between two snapshots of the state.")
-    ] = 250_000,
-    window: Annotated[
-        int,
-        typer.Option(
-            callback=at_least(0),
-            help="Seconds that events may come out of order: they are observed in the order of their times, "
-            "and scores do not know the last of them.",
-        ),
-    ] = 0,
-    kafka: Annotated[
-        str | None, typer.Option(help="Brokers of Kafka (host:port, …) that bring events, beside HTTP.")
-    ] = None,
-    topic: Annotated[str | None, typer.Option(help="The topic that is read there.")] = None,
-    group: Annotated[
-        str | None, typer.Option(help="As which the brokers are told how far it was read; 'keat'.")
-    ] = None,
-    models: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of runs that may be loaded beside this one and exchanged for it (POST /v1/models).",
-        ),
-    ] = None,
-    rank: Annotated[bool, typer.Option("--rank", help="From a pipe: with ranks and shares.")] = False,
-    reasons: Annotated[bool, typer.Option("--reasons", help="From a pipe: with reasons in words.")] = False,
+    listen: ListenOptions,
+    keeping: KeepingOptions,
+    kafka: KafkaOptions,
+    piped: PipeOptions,
     seal: Annotated[
         Path | None,
         typer.Option(help="Serve nothing: write the log to this Parquet file, for keat train to read."),
@@ -91,29 +44,63 @@ def serve_command(
 
     On a port by HTTP, or, where events are piped in, as JSON lines from standard input to standard output.
     """
-    if durability not in DURABILITY:
-        raise unknown_name("durability", durability, DURABILITY)
+    keeping.check()
     for name in NEEDED:
         if find_spec(name) is None:
             raise MissingExtraError(f"{name} is not installed; pip install 'keat[serve]'.")
     if seal is not None:
-        from keat.serve.sealing import seal as write_sealed
-
-        events = write_sealed(folder, seal)
-        if json:
-            print_json({"events": events, "file": str(seal)})
-        else:
-            print_line(f"{events:,} events in {seal}")
+        _seal(folder, seal, json)
         return
-    source = _topic(kafka, topic, group)
-    if source is None and _is_piped():
-        _serve_pipe(folder, durability, rank, reasons, snapshot_every, alerts, window)
+    topic = kafka.source()
+    if topic is None and _is_piped():
+        _serve_pipe(folder, keeping, piped)
         return
-    if rank or reasons:
+    if piped.rank or piped.reasons:
         raise InputError("Over HTTP each request asks for rank and reasons by itself; leave them out.")
+    _serve_port(folder, keeping, listen.service(keeping.snapshot_every, keeping.window, topic), json)
 
-    from keat.serve.gateway import Service
-    from keat.serve.limits import Limits
+
+def _seal(folder: Path, file: Path, json: bool) -> None:
+    from keat.serve.sealing import seal
+
+    events = seal(folder, file)
+    if json:
+        print_json({"events": events, "file": str(file)})
+    else:
+        print_line(f"{events:,} events in {file}")
+
+
+def _is_piped() -> bool:
+    """Whether events come from a pipe or a file."""
+    try:
+        mode = os.fstat(sys.stdin.fileno()).st_mode
+    except (OSError, ValueError, AttributeError):  # there is no standard input
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
+
+
+def _serve_pipe(folder: Path, keeping: KeepingOptions, piped: PipeOptions) -> None:
+    from keat.serve.engine import Engine
+    from keat.serve.log_records import Settings
+    from keat.serve.micro_batch import Wanted
+    from keat.serve.pipe import pipe
+    from keat.serve.server import one_thread
+
+    one_thread()
+    print_line(f"{folder} reads events from standard input.", err)
+    settings, wanted = Settings(keeping.alerts), Wanted(piped.rank, piped.reasons)
+    engine = Engine(folder, keeping.durability, settings=settings, window=keeping.window)  # type: ignore[arg-type]
+    try:
+        wrong = pipe(engine, sys.stdin.buffer, sys.stdout.buffer, wanted, keeping.snapshot_every)
+        if engine.log.tail.event:
+            engine.snapshot()
+    finally:
+        engine.close()
+    if wrong:
+        raise InputError(f"{wrong:,} lines were no events that could be taken; their answers say why.")
+
+
+def _serve_port(folder: Path, keeping: KeepingOptions, service: Service, json: bool) -> None:
     from keat.serve.log_records import Settings
     from keat.serve.server import one_thread, serve
 
@@ -129,55 +116,5 @@ def serve_command(
                 err,
             )
 
-    if models is not None and look_at(models) != "folder":
-        raise InputError(
-            f"There is no folder {models}; --models is the folder of the runs that may be loaded."
-        )
     one_thread()
-    limits = Limits(new_ids=new_ids)
-    service = Service(host, port, token or None, limits, most_queued, snapshot_every, models, window, source)
-    serve(folder, service, durability, Settings(alerts), ready)  # type: ignore[arg-type]
-
-
-def _topic(brokers: str | None, name: str | None, group: str | None) -> Topic | None:
-    """Where events come from beside HTTP."""
-    if brokers is None and name is None and group is None:
-        return None
-    if not brokers or not name or group == "":
-        raise InputError("Events from Kafka need --kafka with its brokers, --topic, and, if any, a --group.")
-    if find_spec("confluent_kafka") is None:
-        raise MissingExtraError("confluent-kafka is not installed; pip install 'keat[kafka]'.")
-    from keat.serve.kafka_source import Topic
-
-    return Topic(brokers, name, group or "keat")
-
-
-def _is_piped() -> bool:
-    """Whether events come from a pipe or a file."""
-    try:
-        mode = os.fstat(sys.stdin.fileno()).st_mode
-    except (OSError, ValueError, AttributeError):  # there is no standard input
-        return False
-    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode)
-
-
-def _serve_pipe(
-    folder: Path, durability: str, rank: bool, reasons: bool, snapshot_every: int, alerts: int, window: int
-) -> None:
-    from keat.serve.engine import Engine
-    from keat.serve.log_records import Settings
-    from keat.serve.micro_batch import Wanted
-    from keat.serve.pipe import pipe
-    from keat.serve.server import one_thread
-
-    one_thread()
-    print_line(f"{folder} reads events from standard input.", err)
-    engine = Engine(folder, durability, settings=Settings(alerts), window=window)  # type: ignore[arg-type]
-    try:
-        wrong = pipe(engine, sys.stdin.buffer, sys.stdout.buffer, Wanted(rank, reasons), snapshot_every)
-        if engine.log.tail.event:
-            engine.snapshot()
-    finally:
-        engine.close()
-    if wrong:
-        raise InputError(f"{wrong:,} lines were no events that could be taken; their answers say why.")
+    serve(folder, service, keeping.durability, Settings(keeping.alerts), ready)  # type: ignore[arg-type]

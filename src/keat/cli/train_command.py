@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from keat.report.html.report_page import Page
     from keat.runs import Run
     from keat.runs.run_evaluation import Tested
+    from keat.runs.run_model import Data
+    from keat.runs.spec import RunSpec
 
 MODELS = (
     "keat-rank, the one to begin with; tgn, dyrep, ctan, tncn, tgat, graphmixer, dygformer, tcl, cawn, nat, "
@@ -57,9 +59,7 @@ def train_command(
     What can be chosen depends on the model: keat train MODEL --help shows its own options with its defaults.
     """
     from keat.runs.run_model import task_of
-    from keat.runs.trainer import prepare, train_spec, usual_folder  # these bring torch: not for --help
-    from keat.training.bar import TrainingBar
-    from keat.training.tensorboard import tensorboard_watchers
+    from keat.runs.trainer import prepare, usual_folder  # these bring torch: not for --help
 
     machine.use()
     choice = wanted.choice(asked, reading=reading, labels=labels, settings=settings, fitting=fitting)
@@ -72,10 +72,26 @@ def train_command(
     if isinstance(data, Dataset):
         sigma, unit = data.sigma(), data.stream.unit
         err.print(f"σ = {sigma:,.1f} {unit} ({humanize(sigma, unit)}), from the training split")
+    run = _trained(spec, data, folder, resume, machine)
+    tested = run.test(data, job)
+    report = run.report(data, tested)
+    if json:
+        sigma = data.sigma() if isinstance(data, Dataset) else run.facts.sigma
+        print_json({**_in_json(run, tested, report), "sigma": sigma})
+    else:
+        _print(run, tested, report)
+
+
+def _trained(spec: RunSpec, data: Data, folder: Path, resume: bool, machine: Machine) -> Run:
+    """The training itself, with its bar; Ctrl-C leaves what is finished."""
+    from keat.runs.trainer import train_spec
+    from keat.training.bar import TrainingBar
+    from keat.training.tensorboard import tensorboard_watchers
+
     try:
         with TrainingBar(spec.fitting.epochs) as bar:
             watchers = [bar, *tensorboard_watchers(folder / "tensorboard")]
-            run = train_spec(
+            return train_spec(
                 spec,
                 data,
                 folder,
@@ -89,13 +105,6 @@ def train_command(
             f"stopped; finished epochs are in {folder}. Continue with the same command and --resume.", err
         )
         raise typer.Exit(130) from None
-    tested = run.test(data, job)
-    report = run.report(data, tested)
-    if json:
-        sigma = data.sigma() if isinstance(data, Dataset) else run.facts.sigma
-        print_json({**_in_json(run, tested, report), "sigma": sigma})
-    else:
-        _print(run, tested, report)
 
 
 class TrainCommand(TyperCommand):
