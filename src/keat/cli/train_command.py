@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from keat.cli.console import err, out, print_json, print_line, progress_bar
+from keat.cli.evaluate_command import show_results
 from keat.cli.options import DatasetArgument, Json, asks_of_nodes, reads_events, takes
 from keat.cli.train_options import Machine, Wanted, command_for, model_among, takes_settings
 from keat.datasets.loading import Dataset
@@ -139,25 +140,23 @@ def _in_json(run: Run, tested: Tested, report: Page) -> dict[str, object]:
 
 
 def _print(run: Run, tested: Tested, report: Page) -> None:
-    """The kept epoch, its metrics, how sure they are, and the heuristics beside it."""
+    """The kept epoch, its metrics beside those of the heuristics, and how sure they are."""
+    from keat.runs.run_report import results
+
     test, headline = tested.evaluation, next(iter(run.metrics))
     print_line(f"best epoch {run.best.epoch} by validation {headline}; kept in {run.folder}")
-    for part, metrics in (("val", run.metrics), ("test", test.metrics)):
-        out.print(f"  {part:<4}  {_in_words(metrics)}")
+    print_line(f"validation: {_in_words(run.metrics)}")
+    show_results(results(run, tested))
     if test.standard_errors is not None:
         out.print(
-            f"  a sample of {len(tested.task):,} positives; standard error of the test {headline} "
+            f"A sample of {len(tested.task):,} positives; standard error of the test {headline} "
             f"{test.standard_errors[headline]:.4f}"
         )
     for name, interval in (tested.intervals or {}).items():
-        out.print(f"  95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)")
+        out.print(f"95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)")
     if tested.judged is not None:
         for before, after in zip(tested.judged.before, tested.judged.after, strict=True):
-            out.print(
-                f"  test calibration error of {after.of}: {after.ece:.4f}, uncalibrated {before.ece:.4f}"
-            )
-    for name, metrics in tested.beside.items():
-        out.print(f"  test of {name}, beside it: {_in_words(metrics)}")
+            out.print(f"test calibration error of {after.of}: {after.ece:.4f}, uncalibrated {before.ece:.4f}")
     if run.memory is not None:
         print_line(str(run.memory))
     print_line(f"The report: {report}")

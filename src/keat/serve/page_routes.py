@@ -57,7 +57,7 @@ def policy() -> str:
 
 @cache
 def explanation_policy() -> str:
-    """What a browser lets an explanation do that is opened by its own address: it is without rights there, too."""
+    """What a browser lets an explanation do that is opened by its address: it has no rights there, too."""
     return _policy("", "sandbox allow-scripts")
 
 
