@@ -88,6 +88,11 @@ def times(number: float) -> str:
     return {0: "never", 1: "once"}.get(round(number), f"{number:,.0f} times")
 
 
+def several(number: float, what: str) -> str:
+    """1 event, 12 events."""
+    return f"{number:,.0f} {what}{'' if round(number) == 1 else 's'}"
+
+
 def ordinal(number: int) -> str:
     """1st, 2nd, 3rd, 11th, 1,001st."""
     last = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
