@@ -13,7 +13,7 @@ from typer.core import TyperCommand
 from keat.cli.console import err, out, print_json, print_line, progress_bar
 from keat.cli.evaluate_command import show_results
 from keat.cli.options import DatasetArgument, Json, asks_of_nodes, reads_events, takes
-from keat.cli.train_options import Machine, Wanted, command_for, model_among, takes_settings
+from keat.cli.train_options import HowTrained, Machine, command_for, model_among, takes_settings
 from keat.datasets.loading import Dataset
 from keat.events import Reading, humanize
 from keat.tasks.label_source import LabelSource
@@ -36,7 +36,7 @@ MODELS = (
 @takes_settings
 @reads_events()
 @asks_of_nodes
-@takes(Wanted, "wanted")
+@takes(HowTrained, "how")
 @takes(Machine, "machine")
 def train_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=MODELS)],
@@ -48,7 +48,7 @@ def train_command(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run that is there.")] = False,
     settings: Mapping[str, object],
     fitting: Mapping[str, object],
-    wanted: Wanted,
+    how: HowTrained,
     labels: LabelSource,
     asked: TaskSpec,
     machine: Machine,
@@ -63,10 +63,10 @@ def train_command(
     from keat.runs.trainer import prepare, usual_folder  # these bring torch: not for --help
 
     machine.use()
-    choice = wanted.choice(asked, reading=reading, labels=labels, settings=settings, fitting=fitting)
+    choice = how.choice(asked, reading=reading, labels=labels, settings=settings, fitting=fitting)
     with progress_bar(f"getting {dataset}", unit="bytes") as progress:
         spec, data = prepare(model, dataset, choice, progress)
-    if wanted.eval_sample is not None:
+    if how.eval_sample is not None:
         spec = replace(spec, task=replace(spec.task, sample_seed=spec.fitting.seed))
     folder = folder or usual_folder(spec, data)
     job = task_of(spec, data, "test")  # before the work: there may be nothing to ask
