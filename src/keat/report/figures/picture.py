@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, "#F0E442", "#000000")
 GREY = "0.55"
-LONGEST = 32  # letters of a word
+LONGEST = 24  # letters of a word
 Place = Literal["best", "upper left", "lower right"]
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1, 1.5)))  # without colours
 
@@ -75,8 +75,8 @@ def save_picture(figure: Figure, path: Path, dpi: int = 150) -> None:
 
 
 def with_short_words(text: str) -> str:
-    """Of an id that is longer than a picture has room for, the beginning and the end. Labels of ticks are made
-    anew when they are drawn, so they have to be given like this; `save_picture` takes care of all else."""
+    """Of an id that is longer than a picture has room for, the beginning and the end. Labels of ticks are
+    made anew when they are drawn, so they are given like this; `save_picture` takes care of all else."""
     return re.sub(rf"\S{{{LONGEST + 1},}}", lambda word: f"{word[0][: LONGEST - 9]}…{word[0][-8:]}", text)
 
 
