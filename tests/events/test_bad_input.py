@@ -230,6 +230,13 @@ TIMES = [
 ]
 FEATURES = [
     bad("text", csv(NUMBERS.format("high")), r"column 'x', data row 2: 'high' is not a number", features="x"),
+    bad(
+        "decimal comma",
+        csv("src;dst;t;x\n1;2;1;0,5\n2;3;2;1,5\n"),
+        r"column 'x', data row 1: '0,5' is not a number; write it with a decimal point, as in 4\.50",
+        features="x",
+        delimiter=";",
+    ),
     bad("missing", csv(NUMBERS.format("")), r"column 'x', data row 2: the value is missing", features="x"),
     bad(
         "infinite", csv(NUMBERS.format("-inf")), r"column 'x', data row 2: -inf is not a finite", features="x"
