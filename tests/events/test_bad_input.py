@@ -205,10 +205,22 @@ TIMES = [
     bad("NaN in CSV", rows("1.5", "NaN"), r"column 't', data row 2: the value is missing"),
     bad("NaN", table(t=[1.0, 2.0, np.nan]), r"column 't', data row 3: the time is nan; fill it in or drop"),
     bad("infinite", rows("1", "inf"), r"events\.csv, column 't', data row 2: the time is inf"),
+    bad(
+        "a zone and none",
+        rows("2024-03-31T00:00:00", "2024-03-31T00:05:00Z"),
+        r"row 2: '2024-03-31T00:05:00Z' is not written as the times before it are; write all alike",
+    ),
+    bad(
+        "a number and a date",
+        rows("17", "2024-03-31"),
+        r"row 2: '2024-03-31' is not written as the times before it are",
+    ),
     bad("negative", rows("1", "2", "-3"), r"column 't', data row 3: the time is negative \(-3\); shift"),
     bad("negative fraction", rows("1", "-0.25"), r"column 't', data row 2: the time is negative \(-0\.25\)"),
     bad(
-        "before 1970", rows("1969-12-31 23:00:00"), r"data row 1: the time is negative \(1969-12-31 23:00:00"
+        "before 1970",
+        rows("1969-12-31 23:00:00"),
+        r"row 1: the time is before 1970 \(1969-12-31 23:00:00",
     ),
     bad("overflow", rows("1", "9223372036854775808"), r"column 't', data row 2: 9.22\S* does not fit"),
     bad(
