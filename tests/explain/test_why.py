@@ -254,7 +254,7 @@ def test_numbers_as_people_say_them() -> None:
     assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112, 1_001)] == (
         ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th", "1,001st"]
     )
-    assert [times(n) for n in (0, 1, 2, 1_200)] == ["never", "once", "2 times", "1,200 times"]
+    assert [times(n) for n in (0, 1, 2, 1_200)] == ["never", "once", "twice", "1,200 times"]
     assert [both(["a"]), both(["a", "b"]), both(["a", "b", "c"])] == ["a", "a, and b", "a, b, and c"]
 
 
