@@ -74,6 +74,6 @@ def test_a_file_that_may_not_be_read(file: str, monkeypatch: pytest.MonkeyPatch)
 
     Path("events.parquet").write_bytes(b"PAR1")
     monkeypatch.setattr("builtins.open", denied)
-    monkeypatch.setattr("keat.events.files.pq.read_schema", denied)
+    monkeypatch.setattr("keat.events.arrow_files.pq.read_schema", denied)
     monkeypatch.setattr("numpy.lib.format.open_memmap", denied)
     assert "(Permission denied); check its rights" in assert_fails(keat("data", "info", file))

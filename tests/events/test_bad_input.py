@@ -205,10 +205,22 @@ TIMES = [
     bad("NaN in CSV", rows("1.5", "NaN"), r"column 't', data row 2: the value is missing"),
     bad("NaN", table(t=[1.0, 2.0, np.nan]), r"column 't', data row 3: the time is nan; fill it in or drop"),
     bad("infinite", rows("1", "inf"), r"events\.csv, column 't', data row 2: the time is inf"),
+    bad(
+        "a zone and none",
+        rows("2024-03-31T00:00:00", "2024-03-31T00:05:00Z"),
+        r"row 2: '2024-03-31T00:05:00Z' is not written as the times before it are; write all alike",
+    ),
+    bad(
+        "a number and a date",
+        rows("17", "2024-03-31"),
+        r"row 2: '2024-03-31' is not written as the times before it are",
+    ),
     bad("negative", rows("1", "2", "-3"), r"column 't', data row 3: the time is negative \(-3\); shift"),
     bad("negative fraction", rows("1", "-0.25"), r"column 't', data row 2: the time is negative \(-0\.25\)"),
     bad(
-        "before 1970", rows("1969-12-31 23:00:00"), r"data row 1: the time is negative \(1969-12-31 23:00:00"
+        "before 1970",
+        rows("1969-12-31 23:00:00"),
+        r"row 1: the time is before 1970 \(1969-12-31 23:00:00",
     ),
     bad("overflow", rows("1", "9223372036854775808"), r"column 't', data row 2: 9.22\S* does not fit"),
     bad(
@@ -230,6 +242,13 @@ TIMES = [
 ]
 FEATURES = [
     bad("text", csv(NUMBERS.format("high")), r"column 'x', data row 2: 'high' is not a number", features="x"),
+    bad(
+        "decimal comma",
+        csv("src;dst;t;x\n1;2;1;0,5\n2;3;2;1,5\n"),
+        r"column 'x', data row 1: '0,5' is not a number; write it with a decimal point, as in 4\.50",
+        features="x",
+        delimiter=";",
+    ),
     bad("missing", csv(NUMBERS.format("")), r"column 'x', data row 2: the value is missing", features="x"),
     bad(
         "infinite", csv(NUMBERS.format("-inf")), r"column 'x', data row 2: -inf is not a finite", features="x"

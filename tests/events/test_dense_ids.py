@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from keat.errors import InputError, Notice
-from keat.events import EventStream, files, read_events
+from keat.events import EventStream, read_events, text_files
 from keat.events import dense_ids as dense_ids_module
 
 INTEGERS = st.one_of(
@@ -199,7 +199,7 @@ def test_ids_in_csv(rows: str, nodes: list[Any] | None, bipartite: bool, tmp_pat
 
 
 def test_digits_far_down_that_are_no_number(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CSV_BLOCK", 1_000)
+    monkeypatch.setattr(text_files, "CSV_BLOCK", 1_000)
     (tmp_path / "e.csv").write_text(
         "src,dst,t\n" + "".join(f"{i},0{i},{i}\n" for i in range(500)) + "x,1,500\n"
     )

@@ -19,7 +19,7 @@ import pytest
 
 from conftest import FindFile
 from keat.errors import Notice
-from keat.events import EventStream, Reading, TimeUnit, files, read_events
+from keat.events import EventStream, Reading, TimeUnit, read_events, text_files
 
 TABLE = pa.table(
     {
@@ -109,7 +109,7 @@ def test_nothing_is_taken_for_a_feature_unasked(tmp_path: Path) -> None:
 
 
 def test_line_breaks_in_quotes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "CSV_BLOCK", 1_000)  # so that blocks end inside quotes
+    monkeypatch.setattr(text_files, "CSV_BLOCK", 1_000)  # so that blocks end inside quotes
     lines = [f'{i},{i + 1},{i},"two\nlines, {i}"\n' for i in range(500)]
     (tmp_path / "e.csv.gz").write_bytes(gzip.compress(("src,dst,t,text\n" + "".join(lines)).encode()))
     stream = read_events(tmp_path / "e.csv.gz")

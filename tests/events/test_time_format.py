@@ -90,13 +90,13 @@ BAD: list[tuple[str, list[str], str]] = [
         "data row 3: the value is missing; every event needs a",
     ),
     ("%d.%m.%Y", ["soon", "later", "soon"], "data row 1: 'soon' is not"),
-    ("%d.%m.%Y", ["31.12.1969"], "data row 1: the time is negative"),
+    ("%d.%m.%Y", ["31.12.1969"], "data row 1: the time is before 1970"),
     ("yyyymmdd", ["20240131", "2024131"], "data row 2: '2024131' is not a time written as %Y%m%d"),
     ("yyyymmdd", ["20240131", "1706702700"], "data row 2: '1706702700'"),
     ("excel", ["45322", "31.01.2024"], "data row 2: '31.01.2024' is not a day number of a spreadsheet; m"),
     ("excel", ["45322", "nan"], "data row 2: nan is not a day number"),
     ("excel", ["1706702700"], "data row 1: 1706702700.0 is not a day number"),
-    ("excel", ["17"], "data row 1: the time is negative"),
+    ("excel", ["17"], "data row 1: the time is before 1970"),
 ]
 
 

@@ -205,6 +205,11 @@ def test_other_data_is_announced(folder: Path) -> None:
     assert 'class="notice"' not in page(Asker(subject_of(folder), payments()).event(1_900, DAYS))
 
 
+def test_other_data_of_the_same_name_and_length_are_announced(folder: Path) -> None:
+    with pytest.warns(Notice, match="payments is not what the run was trained on, only as long and called"):
+        Asker(subject_of(folder), Dataset(simulate_payments(EVENTS, seed=2)))
+
+
 def test_without_a_dataset_there_is_nothing_to_replay(folder: Path) -> None:
     asker = Asker(subject_of(folder))
     with pytest.raises(InputError, match="no past event in a dataset to move"):

@@ -44,3 +44,6 @@ def test_what_is_long_past_or_faster_than_the_clock_is_not_given_in_decimals(
     said = known_of(replace(pair, numbers=fast), "s")
     assert said["renewal"].endswith("the source usually has an event every tick of the clock or more often")
     assert said["newcomers"].startswith("no first meeting lately, the last ")
+    once = {"events of the source": 12.0, "destinations of the source": 1.0}
+    known = known_of(replace(pair, numbers=pair.numbers | once), "s")["the source"]
+    assert known.startswith("12 events to 1 destination, last ")

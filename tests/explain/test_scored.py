@@ -15,6 +15,7 @@ from keat.explain import Explanation
 from keat.explain.asker import Asker
 from keat.explain.link_wording import counterfactual, story
 from keat.explain.pair_wording import by_width, evidence
+from keat.explain.phrases import times
 from keat.explain.replay import replay
 from keat.explain.run_measures import measure_run
 from keat.models.contract import Queries
@@ -137,8 +138,7 @@ def test_known_things_are_said() -> None:
     assert x.pair is not None
     past = (stream.t < x.t) & (stream.src == stream.src[row]) & (stream.dst == stream.dst[row])
     known = {one.group: one.known for one in evidence(x.pair, x.unit)}
-    times = "once" if past.sum() == 1 else f"{past.sum()} times"
-    assert known["meetings of the pair"].startswith(f"met {times}, last ")
+    assert known["meetings of the pair"].startswith(f"met {times(past.sum())}, last ")
     assert known["identity" if "identity" in known else "recency rank"]
     hour, days = by_width(x.pair, x.unit)
     assert (hour.width, days.width) == ("1 h", "2 days")

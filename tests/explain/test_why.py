@@ -13,6 +13,7 @@ import torch
 from keat.analysis.faithfulness import DeletionCurves
 from keat.cooccurrence.pair_columns import GROUPS, PAIR_SINGLE, SOURCE_SINGLE
 from keat.explain import End, Explanation, Neighbor, Scored
+from keat.explain.link_wording import story
 from keat.explain.phrases import both, ordinal, times
 from keat.explain.why import place, reasons, verdict, weightiest, why
 from keat.explain.why_event import REASONS
@@ -148,8 +149,8 @@ def test_met() -> None:
     x = scored(term(effects, **MET), 2.0)
     assert why(x) == (
         "C-037 → florist 2 ranks 2nd of 58, as expected: the two met 12 times, last 3 h ago, and florist "
-        "2 is the 2nd latest that C-037 met. What speaks against it: C-037 has had 4 events since they "
-        "met."
+        "2 is the 2nd latest that C-037 met. What speaks against it: C-037 was there 5 events "
+        "ago."
     )
 
 
@@ -253,5 +254,11 @@ def test_numbers_as_people_say_them() -> None:
     assert [ordinal(n) for n in (1, 2, 3, 4, 11, 12, 13, 21, 112, 1_001)] == (
         ["1st", "2nd", "3rd", "4th", "11th", "12th", "13th", "21st", "112th", "1,001st"]
     )
-    assert [times(n) for n in (0, 1, 2, 1_200)] == ["never", "once", "2 times", "1,200 times"]
+    assert [times(n) for n in (0, 1, 2, 1_200)] == ["never", "once", "twice", "1,200 times"]
     assert [both(["a"]), both(["a", "b"]), both(["a", "b", "c"])] == ["a", "a, and b", "a, b, and c"]
+
+
+def test_what_changes_nothing_is_not_what_counted_most() -> None:
+    assert story(scored(term({"meetings of the pair": 0.4}, **MET), 2.0)).startswith("What counted most: ")
+    nothing = scored(term({"meetings of the pair": -0.0}, **MET), 2.0)
+    assert story(nothing) == "Nothing that is known of the two changes the score."

@@ -56,14 +56,14 @@ def service(named_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 class Tab:
     """A tab on a service, with what it complained of and asked for elsewhere."""
 
-    def __init__(self, browser: Any, address: str, **options: Any) -> None:
+    def __init__(self, browser: Any, address: str, path: str = "", **options: Any) -> None:
         self.tab = browser.new_page(**options)
         self.complaints: list[str] = []
         self.elsewhere: list[str] = []
         self.tab.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.tab.on("console", self._said)
         self.tab.on("request", lambda request: self._asked(request.url, address))
-        self.tab.goto(f"{address}/")
+        self.tab.goto(f"{address}/{path}", timeout=110_000)
 
     def _said(self, message: Any) -> None:
         if message.type in ("error", "warning") and "401" not in message.text and "403" not in message.text:
@@ -217,6 +217,13 @@ def test_the_slider_runs_under_the_policy_of_the_page(browser: Any, tmp_path: Pa
             page.tab.keyboard.press("ArrowRight")
         assert page.tab.frame_locator("dialog iframe").locator("#age-label").inner_text() != "as it was"
         page.close()
+
+
+def test_an_explanation_opened_by_its_address_has_its_style(service: Running, browser: Any) -> None:
+    page = Tab(browser, service.address, "v1/explain/3/page")
+    assert page.tab.evaluate("getComputedStyle(document.querySelector('.tiles')).listStyleType") == "none"
+    assert page.tab.evaluate("document.querySelector('td i').getBoundingClientRect().width") > 0
+    page.close()
 
 
 def test_with_a_token_the_page_asks_for_it(named_run: Path, browser: Any, tmp_path: Path) -> None:

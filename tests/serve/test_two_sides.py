@@ -17,6 +17,7 @@ from keat.serve.events import Event
 from keat.serve.sealing import seal
 
 LAST = 1_717_200_000_000  # ms
+LONG = "long" * 75  # the name of a node of the run, longer than those of newcomers may be
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     times = np.sort(rng.integers(LAST - 10**9, LAST, 300))
     table = pa.table(
         {
-            "user": [f"{number} 'x' & co" for number in rng.integers(0, 12, 300)],
+            "user": [LONG if number == 0 else f"{number} 'x' & co" for number in rng.integers(0, 12, 300)],
             "item": [str(number) for number in rng.integers(0, 9, 300)],
             "time": pa.array(times).cast(pa.timestamp("ms")),
         }
@@ -33,6 +34,16 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run = tmp_path_factory.mktemp("sides") / "run"
     keat.train("keat-rank", table, out=run, src="user", dst="item", bipartite=True, epochs=1, hidden=8)
     return run
+
+
+def test_a_node_of_the_run_may_have_a_longer_name_than_newcomers(trained: Path, tmp_path: Path) -> None:
+    engine = Engine(shutil.copytree(trained, tmp_path / "run"), "process")
+    known = len(engine.ids)
+    (answer,) = engine.take([engine.checker.event(Event(LONG, "5", LAST + 10**8))])
+    assert answer.seq == 1
+    assert len(engine.ids) == known
+    with pytest.raises(InputError, match="A new node's name has at most 256 characters"):
+        engine.checker.event(Event(LONG + "x", "5", LAST + 10**8))
 
 
 def test_one_label_on_two_sides_is_two_nodes(trained: Path, tmp_path: Path) -> None:

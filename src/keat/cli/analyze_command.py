@@ -15,14 +15,14 @@ from keat.cli.options import Json, open_dataset, picture_place, reads_events
 from keat.events import Reading
 
 if TYPE_CHECKING:
-    from keat.explain.run_measures import Measured
+    from keat.explain.run_measures import RunMeasures
 
 app = typer.Typer(no_args_is_help=True, help="Put the theory to the test: fading, moments, variance, blur.")
 Picture = Annotated[
     Path | None, typer.Option("--out", callback=picture_place, help="Draw it into this PNG file.")
 ]
 app.command("fading")(fading_command)
-Cells = Mapping[str, Callable[["Measured"], str]]
+Cells = Mapping[str, Callable[["RunMeasures"], str]]
 ORDERS = list(range(11))
 SEEN = 6  # orders of moments
 RATES = (0.1, 0.5, 1.0, 2.0)

@@ -100,7 +100,7 @@ def info_command(
     lines = [
         ["events", f"{facts['rows']:,}"],
         ["nodes", f"{facts['nodes']:,} ({ends})"],
-        ["features", f"{facts['features']} for each event"],
+        ["features", f"{facts['features']} for each event" if facts["features"] else "none"],
         ["labels", facts["labels"] or "none"],
         ["time", f"{first} to {last}, {humanize(data.stream.span, unit)}"],
         ["distinct times", f"{facts['steps']:,}"],
@@ -120,7 +120,7 @@ def info_command(
         if g
     ]
     caption = (
-        "gaps to a node's previous event; drift: Kolmogorov-Smirnov distance to the second\n"
+        "gaps to a node's previous event; drift: Kolmogorov-Smirnov distance to the second "
         "half of training, as far back as its first half reaches, 0 the same … 1 disjoint"
     )
     print_table(

@@ -28,7 +28,7 @@ from keat.tasks.task_spec import TaskSpec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from keat.cli.models_by_name import Spread
+    from keat.cli.models_by_name import Askers
     from keat.report.sections.results import Result
     from keat.runs.run_evaluation import SomeTask
     from keat.runs.run_model import Data
@@ -150,12 +150,12 @@ def evaluate_command(
         require_table_file(scores)
         if model == models.HEURISTICS:
             raise typer.BadParameter("Scores are those of one model; name it.", param_hint="--scores")
-    data, task, spread = _opened(model, dataset, how, reading, labels, asked)
+    data, task, askers = _opened(model, dataset, how, reading, labels, asked)
     if scores is not None:
         require_scores(task)  # before the work, not after it
     names = heuristics_for(task) if model == models.HEURISTICS else [model]
     found = [
-        models.evaluate_by_name(name, data, task, how.split, how.refresh, how.seed, spread) for name in names
+        models.evaluate_by_name(name, data, task, how.split, how.refresh, how.seed, askers) for name in names
     ]
     if scores is not None:
         scored_events(task, data, found[0][1]).write(scores)
@@ -171,7 +171,7 @@ def evaluate_command(
 
 def _opened(
     model: str, dataset: str, how: EvaluationOptions, reading: Reading, labels: LabelSource, asked: TaskSpec
-) -> tuple[Data, SomeTask, Spread | None]:
+) -> tuple[Data, SomeTask, Askers | None]:
     """The data, what is asked of a split, and by whom, where workers share it."""
     from keat.cli import models_by_name as models
     from keat.experiments.sliced_evaluation import sliced
@@ -189,7 +189,7 @@ def _opened(
     if not how.has_workers:
         return data, task, None
     whole = sliced(Path(model), source, spec, how.split, how.refresh, trust_pickle=how.trust_pickle)
-    return data, task, models.Spread.of(whole, task, how.engine, how.workers)
+    return data, task, models.Askers.of(whole, task, how.engine, how.workers)
 
 
 def show_results(results: Sequence[Result]) -> None:

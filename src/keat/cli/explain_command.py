@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from keat.explain import EventExplanation, Scored
     from keat.explain.asker import Asker
     from keat.explain.label_asker import LabelAsker
-    from keat.explain.replay import Replayed
+    from keat.explain.replay import ReplayedScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def _shift(asker: Asker, older: str | None) -> int:
 
 
 def _write_and_show(
-    found: Sequence[Scored | EventExplanation], again: Sequence[Replayed], folder: Path, *, json: bool
+    found: Sequence[Scored | EventExplanation], again: Sequence[ReplayedScores], folder: Path, *, json: bool
 ) -> None:
     """Writes a page and a picture of each, and prints it; ``again`` is what a replay of each found."""
     from keat.cli.explained_scores import show_explanation, show_replay  # brings torch

@@ -15,7 +15,7 @@ from keat.explain.event_wording import model_line as event_model_line
 from keat.explain.link_wording import LOGIT_PARTS, facts_line, logit_parts, model_line, story
 from keat.explain.pair_wording import by_width, evidence
 from keat.explain.phrases import rank_written, short_ago, signed
-from keat.explain.replay import Replayed
+from keat.explain.replay import ReplayedScores
 
 SHOWN = 12  # rows of a table
 
@@ -40,7 +40,7 @@ def show_explanation(x: Scored | EventExplanation) -> None:
     out.print(story(x))
 
 
-def show_replay(x: Scored | EventExplanation, again: Replayed) -> None:
+def show_replay(x: Scored | EventExplanation, again: ReplayedScores) -> None:
     """What moving an event in the whole history did."""
     before, after = (signed(score, plus=False) for score in (again.as_it_was, again.if_older))
     text = (

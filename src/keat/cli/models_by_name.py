@@ -51,7 +51,7 @@ def predicted(kind: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class Askers:
     """By whom a run is asked, where that is not this process alone."""
 
     asked: Sliced
@@ -73,7 +73,7 @@ def evaluate_by_name(
     split: str,
     refresh: int,
     seed: int | None = None,
-    spread: Spread | None = None,
+    askers: Askers | None = None,
 ) -> tuple[Result, Evaluation]:
     """Evaluate a heuristic, or the run in a folder."""
     if is_run(name):
@@ -82,7 +82,7 @@ def evaluate_by_name(
         if what != predicted(task.kind):
             raise InputError(f"The run {name} predicts {what}, but the task is {task.kind}.")
         with progress_bar(name) as progress:
-            if spread is None:
+            if askers is None:
                 found = evaluate_run(
                     Path(name), data, task, split, file=file, refresh=refresh, progress=progress
                 )
@@ -90,11 +90,11 @@ def evaluate_by_name(
                 assert isinstance(data, Dataset)
                 assert isinstance(task, LinkTask)
                 found = evaluate_in_slices(
-                    spread.asked,
+                    askers.asked,
                     data,
                     task,
-                    workers=spread.workers,
-                    engine=spread.engine,
+                    workers=askers.workers,
+                    engine=askers.engine,
                     progress=progress,
                 )
     else:

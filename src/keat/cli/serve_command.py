@@ -97,7 +97,8 @@ def _serve_pipe(folder: Path, keeping: KeepingOptions, piped: PipeOptions) -> No
     finally:
         engine.close()
     if wrong:
-        raise InputError(f"{wrong:,} lines were no events that could be taken; their answers say why.")
+        are = "line is no event" if wrong == 1 else "lines are no events"
+        raise InputError(f"{wrong:,} {are} that can be taken; the answers say why.")
 
 
 def _serve_port(folder: Path, keeping: KeepingOptions, service: Service, json: bool) -> None:

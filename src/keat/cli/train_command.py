@@ -11,8 +11,9 @@ import typer
 from typer.core import TyperCommand
 
 from keat.cli.console import err, out, print_json, print_line, progress_bar
+from keat.cli.evaluate_command import show_results
 from keat.cli.options import DatasetArgument, Json, asks_of_nodes, reads_events, takes
-from keat.cli.train_options import Machine, Wanted, command_for, model_among, takes_settings
+from keat.cli.train_options import HowTrained, Machine, command_for, model_among, takes_settings
 from keat.datasets.loading import Dataset
 from keat.events import Reading, humanize
 from keat.tasks.label_source import LabelSource
@@ -35,7 +36,7 @@ MODELS = (
 @takes_settings
 @reads_events()
 @asks_of_nodes
-@takes(Wanted, "wanted")
+@takes(HowTrained, "how")
 @takes(Machine, "machine")
 def train_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help=MODELS)],
@@ -47,7 +48,7 @@ def train_command(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run that is there.")] = False,
     settings: Mapping[str, object],
     fitting: Mapping[str, object],
-    wanted: Wanted,
+    how: HowTrained,
     labels: LabelSource,
     asked: TaskSpec,
     machine: Machine,
@@ -62,10 +63,10 @@ def train_command(
     from keat.runs.trainer import prepare, usual_folder  # these bring torch: not for --help
 
     machine.use()
-    choice = wanted.choice(asked, reading=reading, labels=labels, settings=settings, fitting=fitting)
+    choice = how.choice(asked, reading=reading, labels=labels, settings=settings, fitting=fitting)
     with progress_bar(f"getting {dataset}", unit="bytes") as progress:
         spec, data = prepare(model, dataset, choice, progress)
-    if wanted.eval_sample is not None:
+    if how.eval_sample is not None:
         spec = replace(spec, task=replace(spec.task, sample_seed=spec.fitting.seed))
     folder = folder or usual_folder(spec, data)
     job = task_of(spec, data, "test")  # before the work: there may be nothing to ask
@@ -139,25 +140,23 @@ def _in_json(run: Run, tested: Tested, report: Page) -> dict[str, object]:
 
 
 def _print(run: Run, tested: Tested, report: Page) -> None:
-    """The kept epoch, its metrics, how sure they are, and the heuristics beside it."""
+    """The kept epoch, its metrics beside those of the heuristics, and how sure they are."""
+    from keat.runs.run_report import results
+
     test, headline = tested.evaluation, next(iter(run.metrics))
     print_line(f"best epoch {run.best.epoch} by validation {headline}; kept in {run.folder}")
-    for part, metrics in (("val", run.metrics), ("test", test.metrics)):
-        out.print(f"  {part:<4}  {_in_words(metrics)}")
+    print_line(f"validation: {_in_words(run.metrics)}")
+    show_results(results(run, tested))
     if test.standard_errors is not None:
         out.print(
-            f"  a sample of {len(tested.task):,} positives; standard error of the test {headline} "
+            f"A sample of {len(tested.task):,} positives; standard error of the test {headline} "
             f"{test.standard_errors[headline]:.4f}"
         )
     for name, interval in (tested.intervals or {}).items():
-        out.print(f"  95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)")
+        out.print(f"95 % of the test {name}: {interval[0]:.4f} to {interval[1]:.4f} (bootstrap over nodes)")
     if tested.judged is not None:
         for before, after in zip(tested.judged.before, tested.judged.after, strict=True):
-            out.print(
-                f"  test calibration error of {after.of}: {after.ece:.4f}, uncalibrated {before.ece:.4f}"
-            )
-    for name, metrics in tested.beside.items():
-        out.print(f"  test of {name}, beside it: {_in_words(metrics)}")
+            out.print(f"test calibration error of {after.of}: {after.ece:.4f}, uncalibrated {before.ece:.4f}")
     if run.memory is not None:
         print_line(str(run.memory))
     print_line(f"The report: {report}")

@@ -55,7 +55,7 @@ SET = keyword_parameter(
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class HowTrained:
     """How a model is trained and asked, apart from the settings that are generated."""
 
     preset: Annotated[

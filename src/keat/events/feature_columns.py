@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,8 @@ Matrix = npt.NDArray[np.float32]
 BLOCK = 1 << 16  # rows checked at a time: a mapped matrix is never copied as a whole
 CLEAN = "fill in or drop such rows, or leave the column out of the features"
 KINDS = "fill in or drop such rows, or, if it holds kinds and not amounts, name the column as categorical"
+POINT = "write it with a decimal point, as in 4.50 (in Python, pandas.read_csv(…, decimal=',') does)"
+DECIMAL_COMMA = re.compile(r"\s*[+-]?\d+,\d+\s*")
 EXACT = 1 << 24  # whole numbers up to here are themselves in float32
 
 
@@ -93,7 +96,9 @@ class FeatureReading:
             return _matrix(column, width)
         if is_text(kind):
             row = column.first_not(pa.float64())
-            refusal = column.error(f"'{column.data[row or 0]}' is not a number", do=self.text, row=row or 0)
+            value = str(column.data[row or 0])
+            do = POINT if DECIMAL_COMMA.fullmatch(value) else self.text
+            refusal = column.error(f"'{value}' is not a number", do=do, row=row or 0)
             if row is not None:
                 raise refusal
             self._refusal = self._refusal or refusal

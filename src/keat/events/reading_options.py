@@ -18,12 +18,14 @@ from keat.events.dense_ids import dense_ids
 from keat.events.feature_columns import Matrix, RawColumn, map_features, read_features, read_labels
 from keat.events.feature_encoding import FeatureEncoding, encode_stream, learn_encoding
 from keat.events.file_column import Column
-from keat.events.files import Source, open_file, open_frame, sign_of
+from keat.events.file_source import Source
+from keat.events.files import open_file, open_frame
 from keat.events.node_table import read_node_table
 from keat.events.roles import columns_of_roles
 from keat.events.saved_stream import damaged, require_saved
 from keat.events.splitting import HELD_OUT
 from keat.events.stream import EventStream
+from keat.events.text_files import sign_of
 from keat.events.time_column import read_time
 from keat.events.time_format import require_time_format
 from keat.events.units import TimeUnit, require_unit

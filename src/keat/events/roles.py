@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from keat.errors import InputError
-from keat.events.files import Source
+from keat.events.file_source import Source
 
 # What a column may be called when it is not named; the first that is there is taken, in any case.
 USUAL_NAMES = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -153,11 +154,26 @@ def _overflow(column: Column, row: int) -> str:
 
 
 def _no_time(column: Column, row: int) -> InputError:
+    value = str(column.data[row])
+    if (row or column.first) and _is_iso(value):
+        return column.error(
+            f"'{value}' is not written as the times before it are",
+            do="write all alike, also in that they have a time zone or none",
+            row=row,
+        )
     return column.error(
-        f"'{column.data[row]}' is not a time",
+        f"'{value}' is not a time",
         do="write numbers or ISO 8601 datetimes such as 2024-05-31 13:45:00, or give the time format",
         row=row,
     )
+
+
+def _is_iso(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
 
 
 def _from_integers(column: Column) -> Times:
@@ -191,8 +207,10 @@ def _from_datetimes(column: Column, unit: TimeUnit | None) -> tuple[Times, TimeU
 
 
 def _require_not_negative(column: Column, times: npt.NDArray[Any]) -> None:
+    is_date = pa.types.is_date(column.type) or pa.types.is_timestamp(column.type)
+    what = "before 1970" if is_date else "negative"
     column.refuse(
         times < 0,
-        lambda row: f"the time is negative ({column.data[row].cast(pa.string())})",
+        lambda row: f"the time is {what} ({column.data[row].cast(pa.string())})",
         do="shift all times so that none is",
     )

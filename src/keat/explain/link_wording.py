@@ -21,6 +21,7 @@ LOGIT_PARTS = {
     "both": ("ψ·node", "ψ·edge"),
     "none": ("node", "edge"),
 }
+SMALLEST = 0.0005  # an effect that is written as 0.000
 
 
 def story(x: Scored) -> str:
@@ -32,6 +33,8 @@ def story(x: Scored) -> str:
     most = None if x.pair is None else next(iter(evidence(x.pair, x.unit)), None)
     if most is None:
         return "Nothing is known of the two."
+    if abs(most.effect) < SMALLEST:
+        return "Nothing that is known of the two changes the score."
     return (
         f"What counted most: {most.group} ({most.known}). As for strangers, the score would be "
         f"{signed(x.score - most.effect, plus=False)} ({signed(-most.effect)})."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from keat.events import humanize
 from keat.events.units import TimeUnit
-from keat.explain.phrases import times
+from keat.explain.phrases import several, times
 from keat.models.pair_explanation import FEATURES, PairExplanation
 
 
@@ -74,8 +74,13 @@ def known_of(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
     following = [
         name for name in ("where this source went next, last time", "where the last one went next") if n[name]
     ]
-    reached = f"{n['events to the candidate']:,.0f} events of {n['sources of the candidate']:,.0f} sources"
-    events = f"{n['events of the source']:,.0f} events to {n['destinations of the source']:,.0f} destinations"
+    reached, events = (
+        f"{several(n[count], 'event')} {joined} {several(n[others], end)}"
+        for count, joined, others, end in (
+            ("events to the candidate", "of", "sources of the candidate", "source"),
+            ("events of the source", "to", "destinations of the source", "destination"),
+        )
+    )
     return {
         "meetings of the pair": met if n["met before"] else "never met",
         "shares of the pair": (

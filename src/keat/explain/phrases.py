@@ -84,8 +84,13 @@ def signed(value: float, plus: bool = True) -> str:
 
 
 def times(number: float) -> str:
-    """How often: never, once, 12 times."""
-    return {0: "never", 1: "once"}.get(round(number), f"{number:,.0f} times")
+    """How often: never, once, twice, 12 times."""
+    return {0: "never", 1: "once", 2: "twice"}.get(round(number), f"{number:,.0f} times")
+
+
+def several(number: float, what: str) -> str:
+    """1 event, 12 events."""
+    return f"{number:,.0f} {what}{'' if round(number) == 1 else 's'}"
 
 
 def ordinal(number: int) -> str:

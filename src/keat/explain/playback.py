@@ -177,6 +177,11 @@ def split_of(data: Dataset, row: int) -> SplitName:
 
 
 def _other_data(trained_on: DataFacts, data: DataFacts) -> str:
+    if (data.name, data.events) == (trained_on.name, trained_on.events):
+        return (
+            f"{data.name} is not what the run was trained on, only as long and called the same: its events "
+            "are others, and its nodes may be."
+        )
     return (
         f"{data.name} ({data.events:,} events) is not what the run was trained on, {trained_on.name} "
         f"({trained_on.events:,} events): fine if it has grown since, else its nodes may be others."

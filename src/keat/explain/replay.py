@@ -25,7 +25,7 @@ _FROM_TRAINING = (
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedScores:
     """Scores of the pair after what was known of the past was observed anew, as it was and with ``row``
     older; ``effect`` is the difference, ``why`` says why ``as_it_was`` is not the score that is explained."""
 
@@ -38,7 +38,7 @@ class Replayed:
     why: str | None
 
 
-def replay(asker: Asker, x: Scored) -> Replayed:
+def replay(asker: Asker, x: Scored) -> ReplayedScores:
     """Replay with the event whose age matters most to the attention moved back by ``x.older``."""
     if not isinstance(x, Explanation):
         raise InputError(f"{x.model['name']} attends to no past event that could be moved; leave it out.")
@@ -53,7 +53,7 @@ def replay(asker: Asker, x: Scored) -> Replayed:
     asker.replay(moved_back(history, row, x.older))
     if_older = _score(asker, x)
     why = _FROM_TRAINING if was_kept else None
-    return Replayed(row, neighbor.node, end.node, as_it_was, if_older, if_older - as_it_was, why)
+    return ReplayedScores(row, neighbor.node, end.node, as_it_was, if_older, if_older - as_it_was, why)
 
 
 def moved_back(events: EventStream, row: int, older: int) -> EventStream:

@@ -28,7 +28,7 @@ PAIRS = 8  # a place, whose events are taken away one by one
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunMeasures:
     """What was found of one run."""
 
     model: str
@@ -59,7 +59,7 @@ class Measured:
         }
 
 
-def measure_run(subject: Subject, data: Dataset) -> Measured:
+def measure_run(subject: Subject, data: Dataset) -> RunMeasures:
     """Look at a run at `PLACES` places of the test split."""
     asker = Asker(subject, data)
     stream, first = data.stream, data.test.offset
@@ -82,7 +82,7 @@ def measure_run(subject: Subject, data: Dataset) -> Measured:
             pair = [past_of(model, ends[[place + side]], t[[place]]) for side in (0, len(part))]
             curves = deletion_curves(model, pair[0], pair[1])
             moved += curves.moved_by_attention, curves.moved_by_chance
-    return Measured(
+    return RunMeasures(
         model=subject.name,
         kernel=subject.kernel,
         blur=_together(blurs),

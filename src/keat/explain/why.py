@@ -132,9 +132,7 @@ def _clauses(x: Scored, pair: PairExplanation) -> dict[str, str]:
             f"the two met {times(n['meetings'])}{last('age of the last meeting')}"
         )
         clauses["shares of the pair"] = (
-            f"{x.source} has had {since:,} event{'s' if since > 1 else ''} since they met"
-            if since
-            else f"{x.source} was there last"
+            f"{x.source} was there {since + 1:,} events ago" if since else f"{x.source} was there last"
         )
     if n["1 / recency rank among the source's destinations"] > 0:
         number = round(1 / n["1 / recency rank among the source's destinations"])

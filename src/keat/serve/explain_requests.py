@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from keat.serve.beside_service import begun
 from keat.serve.engine import Engine
+from keat.serve.page_routes import explanation_policy
 from keat.serve.refusals import RefusedError
 
 SECONDS = 120
@@ -28,7 +29,8 @@ class ExplainRequests:
 
     async def as_page(self, request: Request) -> Response:
         found: dict[str, Any] = msgspec.json.decode(await self._said(request, "explain-page"))
-        return Response(found["page"], media_type="text/html")
+        headers = {"content-security-policy": explanation_policy()}
+        return Response(found["page"], media_type="text/html", headers=headers)
 
     async def _said(self, request: Request, verb: str) -> bytes:
         text, last = request.path_params["seq"], self.engine.log.tail.event

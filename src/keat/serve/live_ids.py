@@ -58,9 +58,9 @@ class LiveIds:
         text = written if isinstance(written, str) else str(written)
         if not text.strip():
             raise InputError("The name of a node is empty; give one.")
-        if len(text) > LONGEST:
+        if len(text) > LONGEST and not any(text in numbers for numbers in self._numbers):
             raise InputError(
-                f"A node's name has at most {LONGEST} characters; '{text[:20]}…' has {len(text)}."
+                f"A new node's name has at most {LONGEST} characters; '{text[:20]}…' has {len(text)}."
             )
         return text
 

@@ -52,13 +52,23 @@ def _file(kind: str, names: tuple[str, ...]) -> Handler:
 @cache
 def policy() -> str:
     """What a browser lets the page do."""
+    return _policy("'self' ", "connect-src 'self'")
+
+
+@cache
+def explanation_policy() -> str:
+    """What a browser lets an explanation do that is opened by its address: it has no rights there, too."""
+    return _policy("", "sandbox allow-scripts")
+
+
+def _policy(own: str, more: str) -> str:
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src 'self' {_hash(slider())}",
-            f"style-src 'self' {_hash(style_of(STYLE))}",
+            f"script-src {own}{_hash(slider())}",
+            f"style-src {own}{_hash(style_of(STYLE))}",
             "style-src-attr 'unsafe-inline'",
-            "connect-src 'self'",
+            more,
             "img-src data:",
             "base-uri 'none'",
             "form-action 'none'",

@@ -11,7 +11,7 @@ from unittest import mock
 import pytest
 
 from keat.errors import InputError, Notice
-from keat.events import Reading, files
+from keat.events import Reading, arrow_files, text_files
 from keat.events.preparing import Prepared, prepare_events
 from keat.events.preparing.sizes import Sizes
 
@@ -27,8 +27,8 @@ def prepare_in_pieces(
     **options: Any,
 ) -> Prepared:
     with (
-        mock.patch.object(files, "BATCH", batch),
-        mock.patch.object(files, "CSV_BLOCK", 256),
+        mock.patch.object(arrow_files, "BATCH", batch),
+        mock.patch.object(text_files, "CSV_BLOCK", 256),
         mock.patch("os.fsync"),  # of a thousand tiny files
     ):
         reading = Reading.of(**options)

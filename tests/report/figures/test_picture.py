@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from keat.errors import KeatError
-from keat.report.figures.picture import save_picture
+from keat.report.figures.picture import save_picture, with_short_words
 
 
 def test_names_are_no_formulas_and_powers_are(tmp_path: Path) -> None:
@@ -35,6 +35,17 @@ def test_names_are_no_formulas_and_powers_are(tmp_path: Path) -> None:
     assert len(shown) > 1
     assert all(shown.values())
     assert plt.get_fignums() == []
+
+
+def test_an_id_that_is_too_long_is_shortened(tmp_path: Path) -> None:
+    plt = pytest.importorskip("matplotlib.pyplot")
+    name = f"https://shop.example/{'x' * 300}/item-25"
+    assert with_short_words("corner café") == "corner café"
+    assert with_short_words(f"{name} was met") == "https://shop.ex…/item-25 was met"
+    figure = plt.figure()
+    title = figure.suptitle(name)
+    save_picture(figure, tmp_path / "x.png")
+    assert title.get_text() == "https://shop.ex…/item-25"
 
 
 @pytest.mark.parametrize(

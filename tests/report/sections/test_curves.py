@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -69,3 +70,28 @@ def test_of_many_only_the_kept_one_is() -> None:
 
 def test_one_epoch_is_no_curve() -> None:
     assert curves_section({"mine": history(1, 1)}, "auc") is None
+
+
+def test_epochs_that_were_not_validated_have_no_point() -> None:
+    every_second = [replace(epoch, val=epoch.val if epoch.epoch % 2 else {}) for epoch in history(7, 3)]
+    section = curves_section({"mine": every_second}, "auc")
+    assert section is not None
+    loss, validation = section.body.split("<svg")[-2:]
+    assert (loss.count("<circle"), validation.count("<circle")) == (7, 4)
+    assert "nan" not in section.body
+    many = [replace(epoch, val=epoch.val if epoch.epoch % 2 else {}) for epoch in history(MANY + 1, 3)]
+    section = curves_section({"mine": many}, "auc")
+    assert section is not None
+    assert "nan" not in section.body
+    assert section.body.count("<circle") == 2
+
+
+def test_what_hardly_gains_is_not_kept_and_that_is_said() -> None:
+    epochs = history(3, 2)
+    assert (first := curves_section({"mine": epochs}, "auc")) is not None
+    assert "tolerance" not in first.hint
+    epochs[2] = replace(epochs[2], val={"auc": 0.9001})
+    assert (second := curves_section({"mine": epochs}, "auc")) is not None
+    assert second.hint.endswith(
+        "mine: epoch 2 of 3. A later epoch is kept only if it gains more than the tolerance of the run."
+    )

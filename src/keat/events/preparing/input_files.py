@@ -11,7 +11,8 @@ import pyarrow as pa
 from keat.disk import expanded
 from keat.errors import InputError
 from keat.events.file_column import Column
-from keat.events.files import Source, open_file
+from keat.events.file_source import Source
+from keat.events.files import open_file
 from keat.events.reading_options import Reading
 from keat.events.roles import columns_of_roles
 

@@ -21,13 +21,13 @@ from keat.events.csv_ids import WrittenIds
 from keat.events.dense_ids import checked_ids
 from keat.events.feature_columns import FeatureReading, RawColumn, read_labels, stored_matrix
 from keat.events.file_column import Column, ReadAnewError
-from keat.events.files import OtherKindError
 from keat.events.ids import IdMap
 from keat.events.preparing.id_spaces import IdSpace, IntegerIds, TextIds, require_room
 from keat.events.preparing.input_files import Inputs
 from keat.events.preparing.sizes import Sizes
 from keat.events.preparing.time_cuts import TimeSample, cuts
 from keat.events.reading_options import Reading
+from keat.events.text_files import OtherKindError
 from keat.events.time_column import TimeReading
 from keat.events.units import TimeUnit
 

@@ -28,7 +28,16 @@ from keat.explain.pair_wording import by_width, evidence
 from keat.explain.phrases import ago, signed
 from keat.explain.scored import Scored
 from keat.report.explained.attention_charts import axis
-from keat.report.figures.picture import BLUE, GREEN, GREY, VERMILION, pyplot, save_picture, tidy
+from keat.report.figures.picture import (
+    BLUE,
+    GREEN,
+    GREY,
+    VERMILION,
+    pyplot,
+    save_picture,
+    tidy,
+    with_short_words,
+)
 from keat.report.html.line_chart import by_recency
 
 if TYPE_CHECKING:
@@ -74,7 +83,7 @@ def write_picture(x: Explained, path: Path) -> None:
 def _write_event_picture(x: EventExplanation, path: Path) -> None:
     """Effects of the parts, and of the past events where there is an attention to read."""
     parts = [
-        (fill(f"{event_wording.title(x, part)}: {event_wording.known(x, part)}", LABEL), part.effect)
+        (_filled(f"{event_wording.title(x, part)}: {event_wording.known(x, part)}", LABEL), part.effect)
         for part in x.parts[:BARS]
     ]
     titled = {
@@ -82,6 +91,10 @@ def _write_event_picture(x: EventExplanation, path: Path) -> None:
         PAST: _past_effects(x),
     }
     _write_effects(x, event_wording.model_line(x), titled, path)
+
+
+def _filled(text: str, letters: int) -> str:
+    return fill(with_short_words(text), letters)
 
 
 def _past_effects(x: EventExplanation | LeftOut) -> Effects:
@@ -93,7 +106,7 @@ def _write_effects(x: Explained, model: str, titled: Mapping[str, Effects], path
     drawn = {title: effects for title, effects in titled.items() if effects}
     tall = 2.2 + 0.3 * max(map(len, drawn.values()), default=0)
     figure = pyplot().figure(figsize=(4 + 5 * max(1, len(drawn)), tall), layout="constrained")
-    why = fill(x.why, 60 + 60 * len(drawn))
+    why = _filled(x.why, 60 + 60 * len(drawn))
     figure.suptitle(f"{why}\n{model}", fontsize=10)
     for place, (title, effects) in enumerate(drawn.items()):
         _effects(figure.add_subplot(1, len(drawn), place + 1), title, effects)
@@ -103,7 +116,7 @@ def _write_effects(x: Explained, model: str, titled: Mapping[str, Effects], path
 def _effects(axes: Axes, title: str, effects: Effects) -> None:
     """A bar for each effect, the first on top."""
     axes.barh(range(len(effects)), [effect for _, effect in effects], color=GREEN)
-    axes.set_yticks(range(len(effects)), [name for name, _ in effects], fontsize=8)
+    axes.set_yticks(range(len(effects)), [with_short_words(name) for name, _ in effects], fontsize=8)
     axes.axvline(0, color=GREY, linewidth=0.8)
     axes.invert_yaxis()
     tidy(axes, title, size=10)
@@ -121,7 +134,7 @@ def _attention(axes: npt.NDArray[np.object_], x: Explanation) -> None:
         _sweep(row[2], x, end, end.recomputed, "one alone, φ recomputed", marked=True)
     _deletion(axes[0, 3], x)
     axes[1, 3].set_axis_off()
-    axes[1, 3].text(0, 0.6, fill(counterfactual(x) or "", 34), fontsize=11)
+    axes[1, 3].text(0, 0.6, _filled(counterfactual(x) or "", 34), fontsize=11)
 
 
 def _events(axes: Axes, x: Explanation, end: End) -> None:
@@ -135,7 +148,7 @@ def _events(axes: Axes, x: Explanation, end: End) -> None:
     axes.axvline(0, color=GREY, linewidth=0.8)
     axes.set_yticks(
         place,
-        [f"#{k + 1} {n.node}, {ago(n.since, x.unit)}" for k, n in enumerate(end.neighbors)],
+        [with_short_words(f"#{k + 1} {n.node}, {ago(n.since, x.unit)}") for k, n in enumerate(end.neighbors)],
         fontsize=8,
     )
     for k, n in enumerate(end.neighbors):

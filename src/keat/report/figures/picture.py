@@ -3,6 +3,7 @@ print."""
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9"
 COLOURS = (BLUE, ORANGE, GREEN, PURPLE, VERMILION, SKY, "#F0E442", "#000000")
 GREY = "0.55"
+LONGEST = 24  # letters of a word
 Place = Literal["best", "upper left", "lower right"]
 DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1, 1.5)))  # without colours
 
@@ -63,7 +65,7 @@ def save_picture(figure: Figure, path: Path, dpi: int = 150) -> None:
     try:
         if kind not in known:
             raise InputError(f"Pictures are written as {', '.join(sorted(known))}, so not as {path}.")
-        _turn_formulas_off(figure)
+        _write_plainly(figure)
         with new_file(path) as part, warnings.catch_warnings():
             # A letter that no font has is drawn as a box, which says enough.
             warnings.filterwarnings("ignore", message=r"Glyph .* missing from")
@@ -72,8 +74,14 @@ def save_picture(figure: Figure, path: Path, dpi: int = 150) -> None:
         plt.close(figure)
 
 
-def _turn_formulas_off(figure: Figure) -> None:
-    """Of all text but the powers of ten of a logarithmic axis, which are the only formulas there are."""
+def with_short_words(text: str) -> str:
+    """Of an id that is longer than a picture has room for, the beginning and the end. Labels of ticks are
+    made anew when they are drawn, so they are given like this; `save_picture` takes care of all else."""
+    return re.sub(rf"\S{{{LONGEST + 1},}}", lambda word: f"{word[0][: LONGEST - 9]}…{word[0][-8:]}", text)
+
+
+def _write_plainly(figure: Figure) -> None:
+    """Long words are short, and there are no formulas but the powers of ten of a logarithmic axis."""
     from matplotlib.text import Text
     from matplotlib.ticker import LogFormatter
 
@@ -86,3 +94,4 @@ def _turn_formulas_off(figure: Figure) -> None:
     for text in figure.findobj(Text):
         if id(text) not in powers:
             text.set_parse_math(False)
+            text.set_text(with_short_words(text.get_text()))

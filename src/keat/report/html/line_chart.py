@@ -55,7 +55,9 @@ class Frame:
         return HEIGHT - BOTTOM - (value - self.low) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
 
     def points(self, values: Sequence[float]) -> list[str]:
-        return [f"{self.x(i):.1f},{self.y(value):.1f}" for i, value in enumerate(values)]
+        """A line goes straight past what is NaN."""
+        known = ((i, value) for i, value in enumerate(values) if not math.isnan(value))
+        return [f"{self.x(i):.1f},{self.y(value):.1f}" for i, value in known]
 
 
 def chart(
@@ -122,7 +124,7 @@ def _drawn(curve: Curve, frame: Frame) -> list[str]:
         parts += [f'<circle cx="{x}" cy="{y}" r="2.6" fill="{curve.colour}"/>' for x, y in places]
     if curve.mark is not None:
         left = min(int(curve.mark), len(curve.y) - 1)
-        right = min(left + 1, len(curve.y) - 1)
+        right = min(math.ceil(curve.mark), len(curve.y) - 1)
         height = curve.y[left] + (curve.mark - left) * (curve.y[right] - curve.y[left])
         place = f'cx="{frame.x(curve.mark):.1f}" cy="{frame.y(height):.1f}"'
         parts.append(f'<circle {place} r="3.4" fill="{curve.colour}"/>')

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from keat.report.html.bar_chart import SERIES
@@ -22,10 +23,10 @@ def curves_section(runs: Mapping[str, Sequence[EpochReport]], metric: str) -> Se
     kept = {name: _best(epochs) for name, epochs in histories.items()}
     losses = {name: [epoch.loss for epoch in epochs] for name, epochs in histories.items()}
     panels = [_panel("training loss", losses, looks, kept)]
-    validated = {
-        name: [epoch.val[metric] for epoch in epochs]
+    validated = {  # epochs that were not are NaN
+        name: [epoch.val.get(metric, math.nan) for epoch in epochs]
         for name, epochs in histories.items()
-        if all(epoch.val for epoch in epochs)
+        if sum(bool(epoch.val) for epoch in epochs) > 1
     }
     if validated:
         panels.append(_panel(f"validation {metric}", validated, looks, kept))
@@ -33,9 +34,15 @@ def curves_section(runs: Mapping[str, Sequence[EpochReport]], metric: str) -> Se
     best = [f"{name}: epoch {kept[name]} of {len(epochs)}" for name, epochs in histories.items()]
     longest = max(len(epochs) for epochs in histories.values())
     points = "Each point is an epoch." if longest <= MANY else "The point is the epoch that was kept."
+    higher = any(
+        epoch.val.get(metric, -math.inf) > epochs[kept[name] - 1].val[metric]
+        for name, epochs in histories.items()
+        for epoch in epochs
+    )
+    gains = " A later epoch is kept only if it gains more than the tolerance of the run." if higher else ""
     return Section(
         "How training went",
-        f"{points} What is kept is the best by validation {metric}: {'; '.join(best)}.",
+        f"{points} What is kept is the best by validation {metric}: {'; '.join(best)}.{gains}",
         key + figures(panels),
     )
 
@@ -52,7 +59,7 @@ def _panel(
         Curve(y, looks[name][0], dash=looks[name][1], dots=not many, mark=kept[name] - 1 if many else None)
         for name, y in values.items()
     ]
-    every = [value for y in values.values() for value in y]
+    every = [value for y in values.values() for value in y if not math.isnan(value)]
     room = 0.04 * (max(every) - min(every)) or 0.01
     every_few = range(1, longest + 1, -(-longest // 8))
     named = [max(1, round(epoch)) for epoch in round_steps(longest)] if many else every_few
