@@ -51,14 +51,15 @@ REAL: dict[
 KEPT = 0.25  # of the events of a real stream, where gaps are long
 PLAIN, PAPER = "identity", "laplacian"
 KERNELS = (PLAIN, PAPER, "learnable", "gated")
+PLANNED = "fades in a day"  # the world of which the page says beforehand what would refute the claim
 ENCODER, NOISY = "cosine-geometric", "cosine"  # TGAT's, and TGN's, which turns once in seconds
 TASK = TaskSpec(kind="edge-attribute")
 SIZE = {"layers": 1, "neighbors": 20, "time_dim": 16, "out_dim": 32, "dropout": 0.0}
-FIT: dict[str, Any] = {"epochs": 4, "patience": 4, "lr": 3e-3, "batch_size": 100}
+FIT: dict[str, Any] = {"epochs": 3, "patience": 3, "lr": 3e-3, "batch_size": 100}
 FIT_OF_REAL: dict[str, Any] = {"epochs": 3, "patience": 3, "lr": 3e-3, "batch_size": 500}
 REFRESH = 20  # of the made worlds, where 200 events would hide what a source did last
 ELSEWHERE = 1_000  # the seed of a world that is only asked about is that much more
-ASKED = (0.05, 0.5)  # shares of such a world that are not used, and asked about
+ASKED = (0.05, 0.3)  # shares of such a world that are not used, and asked about
 
 Floats = npt.NDArray[np.float64]
 
@@ -89,9 +90,10 @@ def cells(seeds: int) -> Iterator[DriftCell]:
     for seed in range(1, seeds + 1):
         of = partial(DriftCell, seed=seed)
         for world, kernel, gaps in product(WORLDS, KERNELS, GAPS):
-            yield of(world=world, trained_on=gaps, encoder=ENCODER, kernel=kernel)
+            if kernel != "gated" or world == PLANNED:
+                yield of(world=world, trained_on=gaps, encoder=ENCODER, kernel=kernel)
         for kernel, gaps in product((PLAIN, PAPER), GAPS):
-            yield of(world=next(iter(WORLDS)), trained_on=gaps, encoder=NOISY, kernel=kernel)
+            yield of(world=PLANNED, trained_on=gaps, encoder=NOISY, kernel=kernel)
         for world, kernel, gaps in product(REAL, KERNELS[:3], GAPS):
             yield of(world=world, trained_on=gaps, encoder=ENCODER, kernel=kernel)
 
