@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from keat.events import EventStream
 
-DAY = 86_400.0
+DAY, HOUR = 86_400.0, 3_600
 EVENTS, SOURCES, DESTINATIONS = 20_000, 500, 60
 PACES = 0.5  # standard deviation of the logarithm of how often a source acts
 
@@ -42,15 +42,20 @@ WORLDS = {
 }
 
 
-def drifting(rule: Rule, gap: float, seed: int) -> tuple[EventStream, Floats]:
-    """A stream whose sources act once in ``gap`` seconds on average, with an attribute as
-    `keat.tasks.attribute_source` makes it, and how likely each event was to say yes."""
+def drifting(rule: Rule, gap: float, seed: int, session: int = 1) -> tuple[EventStream, Floats]:
+    """A stream whose sources act once in ``gap`` seconds on average, or in sessions of so many events within
+    an hour, with an attribute as `keat.tasks.attribute_source` makes it; and how likely each event was to say
+    yes."""
     draw = np.random.default_rng(seed)
-    t = np.sort(draw.integers(0, int(gap * EVENTS / SOURCES), EVENTS)).astype(np.int64)
+    t = np.sort(draw.integers(0, int(gap * EVENTS / SOURCES), EVENTS // session)).astype(np.int64)
     pace = draw.lognormal(0.0, PACES, SOURCES)
-    src = draw.choice(SOURCES, EVENTS, p=pace / pace.sum())
+    src = draw.choice(SOURCES, len(t), p=pace / pace.sum())
     dst = SOURCES + draw.integers(0, DESTINATIONS, EVENTS)
     tossed, chance, label = draw.random(EVENTS), np.empty(EVENTS), np.zeros(EVENTS, dtype=np.int8)
+    if session > 1:
+        t = np.repeat(t, session) + draw.integers(0, HOUR, EVENTS)
+        order = np.argsort(t, kind="stable")
+        t, src = t[order], np.repeat(src, session)[order]
     for source in range(SOURCES):
         rows = np.flatnonzero(src == source)
         times, said = t[rows].astype(np.float64), np.zeros(len(rows))
