@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sklearn.metrics import roc_auc_score
 
@@ -24,13 +24,17 @@ from keat.runs.run_evaluation import evaluate_run
 from keat.runs.run_model import train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.training.fit import FitConfig
-from studies.drift import ASKED, ELSEWHERE, ENCODER, FIT, PAPER, PLAIN, PLANNED, REFRESH, SIZE, TASK
+from studies.drift import ASKED, ELSEWHERE, FIT, PAPER, PLAIN, PLANNED, REFRESH, SIZE, TASK
 from studies.drift_worlds import DAY, WORLDS, Floats, drifting
 from studies.study import Cell, Found, Result, StudyLedger, gain, spread, study_parser, table
 
 GAPS = {"8 a day": DAY / 8, "1 a day": DAY, "1 in 8 days": 8 * DAY}  # events of a source
 SESSIONS = {"even": 1, "in sessions": 10}
-SMALL = {**FIT, "batch_size": 20}  # more events at a time would hide the session that is under way
+SMALL: dict[str, Any] = {
+    **FIT,
+    "batch_size": 20,
+    "epochs": 2,
+}  # more events at a time would hide the session that is under way
 
 
 class SparseCell(Cell, frozen=True, kw_only=True):
@@ -67,7 +71,7 @@ def _world(activity: str, spacing: str, seed: int) -> tuple[Dataset, Dataset, Fl
 def ask(cell: SparseCell, scratch: Path) -> SparseFound:
     started = time.process_time()
     data, asked, chance = _world(cell.activity, cell.spacing, cell.seed)
-    config = configuration("tgat", kernel=cell.kernel, time_encoder=ENCODER, **SIZE)
+    config = configuration("tgat", kernel=cell.kernel, **SIZE)
     run = scratch / "-".join((cell.activity, cell.spacing, cell.kernel, str(cell.seed)))
     spec = RunSpec("tgat", config, FitConfig(**SMALL, seed=cell.seed), TASK)
     train_run(spec, data, run, resume=run.exists())
