@@ -29,7 +29,7 @@ from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig
-from studies.fading_figure import draw
+from studies.fading_figure import NAMES, draw
 from studies.fading_lines import FadingCell, FadingFound, FadingLine
 from studies.fading_world import DAY, simulate, without_a_graph
 from studies.study import StudyLedger, gain, spread, study_parser, table
@@ -52,15 +52,18 @@ SIZES: dict[str, dict[str, Any]] = {
 def cells(seeds: int) -> Iterator[FadingCell]:
     """A whole table of one seed comes before the next. With one payment there is nothing to choose from: a
     kernel can only say how much it still counts."""
-    for seed in range(1, seeds + 1):
-        of = partial(FadingCell, seed=seed)
-        for neighbors, world, kernel in product((5, 1), WORLDS, KERNELS):
+    numbered = range(1, seeds + 1)
+    for seed in numbered:
+        of = partial(FadingCell, model=TGAT, seed=seed)
+        for world, kernel in product(WORLDS, KERNELS):
             if kernel != "planted" or world == FADES:
-                yield of(world=world, model=TGAT, neighbors=neighbors, kernel=kernel)
+                yield of(world=world, neighbors=5, kernel=kernel)
+        for kernel in KERNELS[:3]:
+            yield of(world=FADES, neighbors=1, kernel=kernel)
         for world in OTHER_HALF_LIVES:
-            yield of(world=world, model=TGAT, neighbors=1, kernel=LEARNED)
-        for model, kernel in product(OTHER_MODELS, KERNELS[:3]):
-            yield of(world=FADES, model=model, neighbors=5, kernel=kernel)
+            yield of(world=world, neighbors=1, kernel=LEARNED)
+    for seed, model, kernel in product(numbered, OTHER_MODELS, KERNELS[:3]):
+        yield FadingCell(world=FADES, model=model, neighbors=5, kernel=kernel, seed=seed)
 
 
 @cache
@@ -102,11 +105,11 @@ def learned_half_lives(folder: Path) -> list[float] | None:
 
 def report(lines: list[FadingLine]) -> str:
     text: list[str] = []
-    for neighbors, seen in ((5, "the last five payments"), (1, "the last payment alone")):
-        columns = {world: (TGAT, neighbors, world) for world in WORLDS}
-        text += [f"**TGAT, {seen}**", "", *_gains(lines, columns), ""]
-    columns = {model: (model, 5, FADES) for model in OTHER_MODELS}
-    text += [f"**Other models, the last five payments**, evidence {FADES}", "", *_gains(lines, columns), ""]
+    columns = {world: (TGAT, 5, world) for world in WORLDS}
+    text += ["**TGAT, the last five payments**", "", *_gains(lines, columns), ""]
+    columns = {"TGAT, the last payment alone": (TGAT, 1, FADES)}
+    columns |= {f"{NAMES[model]}, the last five": (model, 5, FADES) for model in OTHER_MODELS}
+    text += [f"**Evidence that {FADES}**, other models", "", *_gains(lines, columns), ""]
     text += [
         "**The half-life that is learned** from the last payment alone, by TGAT; a number for each head",
         "",
