@@ -4,8 +4,8 @@
     python -m studies.fading --report         print the tables
     python -m studies.fading --report --picture docs/images/fading.png
 
-One layer of TGAT, which attends to a card's last five payments, or its last, by their age when the question
-is asked. A line of the ledger for every (world, time encoding, kernel, number of payments, seed).
+One layer of attention over a card's last payments, or its last, by their age when the question is asked. A
+line of the ledger for every (world, model, number of payments, kernel, seed); a seed has a world of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from keat.bandwidth import estimate_sigma
 from keat.datasets.loading import Dataset
 from keat.kernels import LearnableLaplacian
@@ -27,56 +29,65 @@ from keat.runs.run_model import open_model, train_run
 from keat.runs.spec import RunSpec, configuration
 from keat.tasks.task_spec import TaskSpec
 from keat.training.fit import FitConfig
-from studies.fading_figure import draw
+from studies.fading_figure import NAMES, draw
 from studies.fading_lines import FadingCell, FadingFound, FadingLine
 from studies.fading_world import DAY, simulate, without_a_graph
 from studies.study import StudyLedger, gain, spread, study_parser, table
 
 FADES = "fades in a day"
 WORLDS = {FADES: DAY, "lasts": math.inf, "means nothing": 0.0}
-ENCODERS = ("cosine-geometric", "cosine")  # and "lete", which has steps that last, for some kernels
-KERNELS = ("identity", "laplacian", "rbf", "mlp", "learnable", "gated", "planted")
-SOME_KERNELS = ("identity", "laplacian", "learnable")
 OTHER_HALF_LIVES = {"fades in 6 hours": DAY / 4, "fades in 4 days": 4 * DAY}  # for the learned width
 HALF_LIVES = WORLDS | OTHER_HALF_LIVES
-FIT: dict[str, Any] = {"epochs": 10, "patience": 10, "lr": 3e-3}
-SIZE = {"layers": 1, "time_dim": 16, "out_dim": 32, "dropout": 0.0}
+PLAIN, LEARNED = "identity", "learnable"
+KERNELS = (PLAIN, "laplacian", LEARNED, "planted")
+TGAT, OTHER_MODELS = "tgat", ("tgn", "dygformer")
+FIT: dict[str, Any] = {"epochs": 4, "patience": 4, "lr": 3e-3, "batch_size": 100}
+SIZES: dict[str, dict[str, Any]] = {
+    TGAT: {"layers": 1, "time_dim": 16, "out_dim": 32, "dropout": 0.0},
+    "tgn": {"dim": 32, "delta": "query", "time_encoder": "cosine-geometric", "dropout": 0.0},
+    "dygformer": {"layers": 1, "channel": 8, "time_dim": 16, "out_dim": 32, "dropout": 0.0},
+}
 
 
 def cells(seeds: int) -> Iterator[FadingCell]:
-    """A whole table of one seed comes before the next. With one neighbour there is nothing to choose from: a
-    kernel can only say how much the last payment still counts."""
-    for seed in range(1, seeds + 1):
-        of = partial(FadingCell, seed=seed)
-        for neighbors, encoder in ((1, ENCODERS[0]), (5, ENCODERS[0]), (5, ENCODERS[1])):
-            for world, kernel in product(WORLDS, KERNELS):
-                if kernel != "planted" or world == FADES:
-                    yield of(world=world, encoder=encoder, kernel=kernel, neighbors=neighbors)
-        for world, kernel in product(WORLDS, SOME_KERNELS):
-            yield of(world=world, encoder="lete", kernel=kernel, neighbors=5)
-        for world, kernel in product(OTHER_HALF_LIVES, SOME_KERNELS):
-            yield of(world=world, encoder=ENCODERS[0], kernel=kernel, neighbors=1)
+    """A whole table of one seed comes before the next. With one payment there is nothing to choose from: a
+    kernel can only say how much it still counts."""
+    numbered = range(1, seeds + 1)
+    for seed in numbered:
+        of = partial(FadingCell, model=TGAT, seed=seed)
+        for world, kernel in product(WORLDS, KERNELS):
+            if kernel != "planted" or world == FADES:
+                yield of(world=world, neighbors=5, kernel=kernel)
+        for kernel in KERNELS[:3]:
+            yield of(world=FADES, neighbors=1, kernel=kernel)
+        for world in OTHER_HALF_LIVES:
+            yield of(world=world, neighbors=1, kernel=LEARNED)
+    for seed, model, kernel in product(numbered, OTHER_MODELS, KERNELS[:3]):
+        yield FadingCell(world=FADES, model=model, neighbors=5, kernel=kernel, seed=seed)
 
 
 @cache
-def world_of(name: str) -> Dataset:
-    return simulate(HALF_LIVES[name])
+def data_of(world: str, seed: int) -> Dataset:
+    return simulate(HALF_LIVES[world], seed)
 
 
 def ask(cell: FadingCell, scratch: Path) -> FadingFound:
-    data, half_life = world_of(cell.world), HALF_LIVES[cell.world]
+    data, half_life = data_of(cell.world, cell.seed), HALF_LIVES[cell.world]
     started = time.process_time()
     sigma = estimate_sigma(data.train.src, data.train.dst, data.train.t)
     kernel: dict[str, Any] = {"kernel": cell.kernel}
     if cell.kernel == "planted":
         kernel = {"kernel": "laplacian", "width": half_life / math.log(2) / sigma}
-    config = configuration("tgat", time_encoder=cell.encoder, neighbors=cell.neighbors, **kernel, **SIZE)
-    spec = RunSpec("tgat", config, FitConfig(**FIT, seed=cell.seed), TaskSpec(kind="node-label"))
-    folder = scratch / f"{cell.world}-{cell.encoder}-{cell.kernel}-{cell.neighbors}-{cell.seed}"
-    train_run(spec, data, folder, resume=folder.exists())
+    past = {"length": cell.neighbors + 1} if cell.model == "dygformer" else {"neighbors": cell.neighbors}
+    config = configuration(cell.model, **past, **kernel, **SIZES[cell.model])
+    spec = RunSpec(cell.model, config, FitConfig(**FIT, seed=cell.seed), TaskSpec(kind="edge-attribute"))
+    folder = scratch / "-".join((cell.world, cell.model, str(cell.neighbors), cell.kernel, str(cell.seed)))
+    trained = train_run(spec, data, folder, resume=folder.exists())
+    tested = evaluate_run(folder, data, spec.task.make(data, "test"), "test", refresh=1)
     return FadingFound(
         half_life=half_life if math.isfinite(half_life) else None,
-        test=evaluate_run(folder, data, spec.task.make(data, "test"), "test").metrics,
+        val=max(report.val["auc"] for report in trained.reports if report.val),
+        test=tested.metrics,
         knows_half_life=without_a_graph(data, half_life),
         half_lives=learned_half_lives(folder),
         sigma=sigma,
@@ -94,62 +105,74 @@ def learned_half_lives(folder: Path) -> list[float] | None:
 
 def report(lines: list[FadingLine]) -> str:
     text: list[str] = []
-    for neighbors, encoder in sorted({(line.cell.neighbors, line.cell.encoder) for line in lines}):
-        seen = "last five payments" if neighbors == 5 else "last payment alone"
-        rows = [
-            [kernel, *(_auc(lines, world, encoder, kernel, neighbors) for world in WORLDS)]
-            for kernel in KERNELS
-        ]
-        text += [f"**The {seen}, time encoding `{encoder}`**", ""]
-        text += [*table(["kernel", *WORLDS], [row for row in rows if any(row[1:])]), ""]
-    known = {line.cell.world: line.found.knows_half_life for line in lines}
-    regression = ", ".join(f"{world} {auc:.4f}" for world, auc in known.items())
-    text += [f"Logistic regression that knows the half-life: {regression}.", ""]
-    text += ["The last payment alone, `cosine-geometric`, other half-lives:", ""]
-    head = ["evidence", "plain", "Laplacian, σ from the data", "learnable", "learned half-lives"]
-    rows = [
-        [
-            world,
-            *(_auc(lines, world, ENCODERS[0], kernel, 1) for kernel in SOME_KERNELS),
-            _half_lives(lines, world),
-        ]
-        for world in sorted((FADES, *OTHER_HALF_LIVES), key=HALF_LIVES.__getitem__)
+    columns = {world: (TGAT, 5, world) for world in WORLDS}
+    text += ["**TGAT, the last five payments**", "", *_gains(lines, columns), ""]
+    columns = {"TGAT, the last payment alone": (TGAT, 1, FADES)}
+    columns |= {f"{NAMES[model]}, the last five": (model, 5, FADES) for model in OTHER_MODELS}
+    text += [f"**Evidence that {FADES}**, other models", "", *_gains(lines, columns), ""]
+    text += [
+        "**The half-life that is learned** from the last payment alone, by TGAT; a number for each head",
+        "",
     ]
-    return "\n".join([*text, *table(head, rows)])
+    return "\n".join([*text, *_half_lives(lines)])
 
 
-def _auc(lines: list[FadingLine], world: str, encoder: str, kernel: str, neighbors: int) -> str:
-    """Mean ± std, and the difference from the plain model, paired by seed."""
-    row = {"world": world, "encoder": encoder, "neighbors": neighbors}
-    ours, plain = (
-        {
-            line.cell.seed: line.found.test["auc"]
+def _gains(lines: list[FadingLine], columns: dict[str, tuple[str, int, str]]) -> list[str]:
+    """Mean ± std of test AUC, and the difference from the plain model, paired by seed; last, what one has who
+    knows the rule."""
+    rows = []
+    for kernel in KERNELS:
+        row = [kernel]
+        for column in columns.values():
+            ours, plain = (_aucs(lines, *column, one) for one in (kernel, PLAIN))
+            difference = gain(ours, plain) if kernel != PLAIN else ""
+            row.append(", ".join(filter(None, (spread(list(ours.values())), difference))) if ours else "")
+        rows.append(row)
+    worlds = (world for _, _, world in columns.values())
+    rows.append(["*one who knows the rule*", *(_known(lines, world) for world in worlds)])
+    return table(["kernel", *columns], rows)
+
+
+def _aucs(lines: list[FadingLine], model: str, neighbors: int, world: str, kernel: str) -> dict[int, float]:
+    wanted = (world, model, neighbors, kernel)
+    found = ((line.cell, line.found.test["auc"]) for line in lines)
+    return {
+        cell.seed: auc
+        for cell, auc in found
+        if (cell.world, cell.model, cell.neighbors, cell.kernel) == wanted
+    }
+
+
+def _known(lines: list[FadingLine], world: str) -> str:
+    known = {line.cell.seed: line.found.knows_half_life for line in lines if line.cell.world == world}
+    return spread(list(known.values())) if known else ""
+
+
+def _half_lives(lines: list[FadingLine]) -> list[str]:
+    rows = []
+    for world, half_life in sorted(HALF_LIVES.items(), key=lambda item: item[1]):
+        found = [
+            line
             for line in lines
-            if line.cell == FadingCell(**row, kernel=one, seed=line.cell.seed)  # type: ignore[arg-type]
-        }
-        for one in (kernel, "identity")
+            if (line.cell.world, line.cell.model, line.cell.neighbors) == (world, TGAT, 1)
+            and line.found.half_lives
+        ]
+        if found:
+            days = [[each / DAY for each in sorted(line.found.half_lives or ())] for line in found]
+            seeds = "; ".join(", ".join(f"{each:.2f}" for each in heads) for heads in days)
+            start = math.log(2) * sum(line.found.sigma for line in found) / len(found) / DAY
+            middle = f"{np.exp(np.mean(np.log(days))):.2f}"
+            rows.append(
+                [world, "" if half_life == 0 else f"{half_life / DAY:g}", f"{start:.2f}", middle, seeds]
+            )
+    return table(
+        ["evidence", "planted, days", "where it starts", "learned (geometric mean)", "by seed"], rows
     )
-    if not ours:
-        return ""
-    told = spread(list(ours.values()))
-    difference = gain(ours, plain) if kernel != "identity" else ""
-    return f"{told}, {difference}" if difference else told
-
-
-def _half_lives(lines: list[FadingLine], world: str) -> str:
-    """In days, a number for each head, the seeds apart."""
-    found = [
-        line.found.half_lives
-        for line in lines
-        if line.cell.world == world and line.found.half_lives and line.cell.neighbors == 1
-    ]
-    seeds = [", ".join(f"{seconds / DAY:.2f}" for seconds in sorted(heads)) for heads in found]
-    return "; ".join(seeds) + " days"
 
 
 def main() -> None:
     parser = study_parser("fading", __doc__)
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--picture", type=Path, help="a PNG to draw")
     given = parser.parse_args()
     ledger = StudyLedger(given.ledger, FadingCell, FadingFound)

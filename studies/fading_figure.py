@@ -18,17 +18,16 @@ BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # told apart by colour-bl
 PINK, GREY = "#CC79A7", "#7A7A7A"
 KERNELS = {
     "laplacian": "Laplacian",
-    "rbf": "RBF",
-    "mlp": "MLP",
     "learnable": "learnable",
-    "gated": "gated",
     "planted": "Laplacian,\nplanted width",
 }
-MARKS = {  # (past payments attended to, time encoding): colour, mark, how far from the row's middle
-    (1, "cosine-geometric"): (GREEN, "^", -0.3),
-    (5, "cosine-geometric"): (BLUE, "o", -0.1),
-    (5, "cosine"): (ORANGE, "s", 0.1),
-    (5, "lete"): (PINK, "D", 0.3),
+NAMES = {"tgat": "TGAT", "tgn": "TGN", "dygformer": "DyGFormer"}
+HALF_LIVES = ("fades in 6 hours", "fades in a day", "fades in 4 days")  # worlds of the last panel
+MARKS = {  # (model, past payments attended to): colour, mark, how far from the row's middle
+    ("tgat", 1): (GREEN, "^", -0.3),
+    ("tgat", 5): (BLUE, "o", -0.1),
+    ("tgn", 5): (ORANGE, "s", 0.1),
+    ("dygformer", 5): (PINK, "D", 0.3),
 }
 
 
@@ -44,7 +43,7 @@ def draw(lines: list[FadingLine], path: Path) -> None:
         place.set_xlim(min(low for low, _ in limits) - 0.01, max(high for _, high in limits) + 0.01)
     for place in axes[1 : len(worlds)]:
         place.set_yticklabels([])
-    axes[len(worlds) - 1].legend(fontsize=8, loc="center right")
+    axes[0].legend(fontsize=8, loc="best")
     _half_lives(axes[-1], lines)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
@@ -54,19 +53,19 @@ def draw(lines: list[FadingLine], path: Path) -> None:
 def _gains(axes: Axes, lines: list[FadingLine], world: str) -> None:
     """AUC minus the plain model's of the same seed: a dot for each seed, a bar for their mean."""
     auc = {
-        (line.cell.neighbors, line.cell.encoder, line.cell.kernel, line.cell.seed): line.found.test["auc"]
+        (line.cell.model, line.cell.neighbors, line.cell.kernel, line.cell.seed): line.found.test["auc"]
         for line in lines
     }
-    for (number, encoder), (colour, mark, shift) in MARKS.items():
-        plain = {key[3]: value for key, value in auc.items() if key[:3] == (number, encoder, "identity")}
+    for (model, number), (colour, mark, shift) in MARKS.items():
+        plain = {key[3]: value for key, value in auc.items() if key[:3] == (model, number, "identity")}
         for row, kernel in enumerate(KERNELS):
             gains = [
-                auc[number, encoder, kernel, seed] - before
+                auc[model, number, kernel, seed] - before
                 for seed, before in plain.items()
-                if (number, encoder, kernel, seed) in auc
+                if (model, number, kernel, seed) in auc
             ]
             if gains:
-                label = f"last {number}, {encoder}" if row == 0 else None
+                label = f"{NAMES[model]}, last {number}" if row == 0 else None
                 axes.plot(gains, [row + shift] * len(gains), mark, color=colour, ms=4, alpha=0.7, label=label)
                 mean = float(np.mean(gains))
                 axes.plot([mean, mean], [row + shift - 0.1, row + shift + 0.1], color=colour, lw=2)
@@ -82,8 +81,9 @@ def _gains(axes: Axes, lines: list[FadingLine], world: str) -> None:
 def _half_lives(axes: Axes, lines: list[FadingLine]) -> None:
     """Learned against planted, a dot for each head; σ, where learning starts, as a dash."""
     for line in lines:
-        if line.found.half_lives is None or not line.found.half_life or line.cell.neighbors != 1:
+        if line.found.half_lives is None or line.cell.neighbors != 1 or line.cell.world not in HALF_LIVES:
             continue
+        assert line.found.half_life is not None
         planted = line.found.half_life / DAY
         axes.plot(
             [planted] * len(line.found.half_lives),

@@ -40,6 +40,11 @@ READ_OTHERWISE = {  # of a recipe that reads files with features or labels, by w
         "icews14",
     ): "21b32887e8df1705f3af5f20?features=c_quad%2Cf_goldstein&target=c_quad%3E1.5",
     ("table-evidence", "bitcoin_otc"): "e3e590e5535aca50af7de6d2?features=rating&target=rating%3C0",
+    (
+        "table-evidence-late",
+        "us_flights",
+    ): "822512926d74b19648c10a6d?latest=200000&features=f_delay%2Cf_pre_distance"
+    "&known_after=f_delay%3D10800&scale=true&target=f_delay%3E15",
     ("table-evidence-links", "bitcoin_otc"): "f99c9b7ecb4a2b76dac0455e?features=rating&scale=true",
     ("table-evidence-links", "bitcoin_otc_bare"): FINGERPRINTS["bitcoin_otc"],
     ("table-board", "uci"): "531033ba23455af27df8f876?latest=20000",
@@ -77,6 +82,7 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "table-dgraphfin": "7aaf4dd4caca8ccd",
     "table-dyglib": "bd275e81d3b56b88",
     "table-evidence": "05d98dc068579acd",
+    "table-evidence-late": "595741eb69d308d2",
     "table-evidence-links": "1b28813d9cf9b00d",
     "table-flight": "98010a79f849fe58",
     "table-jodie": "bd57d6fecbc988cc",

@@ -40,13 +40,16 @@ RATES = (0.5, 1.0, 2.0)
 
 
 def kernel_shapes(path: Path) -> Made:
-    """ψ over age in multiples of σ, for the kernels that have a shape before training."""
+    """ψ over age in multiples of σ, for the paper's kernels; its MLP has no shape but what training gives it,
+    and is drawn as it starts, of one seed."""
     ages = np.linspace(0, 5, 201)
     figure, axes = pyplot().subplots(figsize=(6, 3.6), layout="constrained")
     scale = 1_000  # ages are whole numbers of a unit
-    shapes = (("identity", "none"), ("laplacian", "Laplacian"), ("rbf", "RBF"))
-    for (name, label), colour, style in zip(shapes, COLOURS, DASHES, strict=False):
-        kernel = create_kernel(name, float(scale), 1.0, 1)
+    shapes = {"identity": "none", "laplacian": "Laplacian", "rbf": "RBF", "mlp": "MLP, before training"}
+    for (name, label), colour, style in zip(shapes.items(), COLOURS, DASHES, strict=False):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            kernel = create_kernel(name, float(scale), 1.0, 1)
         psi = kernel(torch.from_numpy((ages * scale).astype(np.int64))).detach().flatten().numpy()
         axes.plot(ages, np.broadcast_to(psi, ages.shape), color=colour, linestyle=style, label=label)
     axes.set(xlabel="age Δt / σ", ylabel="ψ(Δt)", ylim=(0, 1.05))
