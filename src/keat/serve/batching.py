@@ -21,7 +21,7 @@ from keat.serve.log import LogWriteError
 from keat.serve.micro_batch import BATCH, ConflictError, Prepared, Wanted
 
 MOST_QUEUED = 4_096  # events that may wait; a request that finds none waiting may be longer
-CROWDED = 8  # one over the part of them that may wait where more comes than can be taken
+CROWDED = 16  # one over the part of them that may wait where more comes than can be taken
 CALM = 1.0  # seconds without a refusal until that is over
 
 Place = tuple[str, int]  # a partition, and the offset after the event
