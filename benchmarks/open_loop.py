@@ -14,7 +14,6 @@ import socket
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -149,9 +148,3 @@ def _driven(
         if clock() - last > PATIENCE and sent > answered:
             raise TimeoutError(f"{sent - answered} requests had no answer for {PATIENCE:.0f} s.")
     return Driven(latency * 1e3, status, late * 1e3, clock() - begin)
-
-
-def by_time(found: Driven, parts: int) -> list[Floats]:
-    """Latencies of consecutive parts."""
-    cuts = np.linspace(0, len(found.latency), parts + 1).astype(int)
-    return [found.latency[start:stop] for start, stop in pairwise(cuts)]

@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,14 @@ class Server:
         assert self.process.stdout is not None
         ready = json.loads(self.process.stdout.readline())
         self.port, self.seconds = int(ready["address"].rpartition(":")[2]), time.perf_counter() - started
+
+    def asked(self, path: str, body: dict[str, str] | None = None) -> Any:
+        """What it answers to a question, or to an order."""
+        content = None if body is None else json.dumps(body).encode()
+        headers = {} if body is None else {"Content-Type": "application/json"}
+        question = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", content, headers)
+        with urllib.request.urlopen(question, timeout=60) as answer:
+            return json.loads(answer.read())
 
     def memory(self) -> float:
         text = Path(f"/proc/{self.process.pid}/status").read_text()
@@ -81,11 +90,16 @@ class Load:
 
     def __init__(self, model: str, folder: Path, payments: int) -> None:
         self.stream = simulate_payments(payments, seed=1)
-        self.run = folder / model
-        keat.train(model, self.stream, out=self.run, epochs=1, watchers=[])
+        self.model, self.run = model, folder / model
+        self.train(self.run)
         names = [] if model == "keat-rank" else [f"feature {k + 1}" for k in range(self.stream.feature_dim)]
-        self._more = {"features": dict.fromkeys(names, 0.5)} if names else {}
+        features = json.dumps(dict.fromkeys(names, 0.5))
+        self._more = f', "features": {features}' if names else ""
         self.sent = 0
+
+    def train(self, out: Path, seed: int = 0) -> None:
+        """A run that could be served."""
+        keat.train(self.model, self.stream, out=out, epochs=1, seed=seed, watchers=[])
 
     def events(self, number: int) -> Iterator[bytes]:
         """Of the stream's own pairs, ten at a time."""
@@ -111,10 +125,9 @@ class Load:
                 yield self._written(source, destination, last + self.sent // 10)
 
     def _written(self, source: int, destination: int, t: int) -> bytes:
-        event: dict[str, Any] = {"source": source, "destination": destination, "time": t}
-        event["id"] = f"event {self.sent}"
+        event = f'"source": {source}, "destination": {destination}, "time": {t}, "id": "event {self.sent}"'
         self.sent += 1
-        return json.dumps(event | self._more).encode()
+        return f"{{{event}{self._more}}}".encode()
 
     def singly(self, number: int) -> Iterator[bytes]:
         """Requests of one event."""

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import apsw
@@ -17,6 +18,7 @@ from live_runs import later_events, live_run
 from running import Running, running
 
 from keat.errors import InputError, KeatError
+from keat.serve.batching import Batcher, BusyError
 from keat.serve.client import Client, ServiceError
 from keat.serve.door import require_closed
 from keat.serve.engine import Engine
@@ -194,6 +196,35 @@ def test_a_full_queue_says_come_later(tmp_path: Path) -> None:
             sender.join()
         assert sorted(set(statuses)) == [200, 429]
         assert service.engine.log.tail.event == 6 * statuses.count(200)
+
+
+def test_a_queue_that_overflowed_is_kept_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Until nobody had to be refused for a second."""
+    now = 100.0
+    monkeypatch.setattr("keat.serve.batching.time", SimpleNamespace(monotonic=lambda: now))
+    engine = Engine(live_run("keat-rank", tmp_path), "process")
+    batcher = Batcher(engine, 4_096)
+
+    def has_place(queued: int, events: int) -> bool:
+        batcher.queued = queued
+        try:
+            batcher.require_place(events)
+        except BusyError:
+            return False
+        return True
+
+    assert has_place(4_000, 96)
+    assert not has_place(4_000, 97)
+    assert has_place(0, 20_000)  # none wait
+    assert has_place(200, 56)
+    assert not has_place(200, 57)
+    now += 0.9
+    assert not has_place(300, 1)
+    now += 0.9
+    assert not has_place(300, 1)
+    now += 1.1
+    assert has_place(4_000, 96)
+    engine.close()
 
 
 def test_a_full_disk_acknowledges_nothing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ committed at once, and under load batches fill by themselves, up to 256 events.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,8 @@ from keat.serve.log import LogWriteError
 from keat.serve.micro_batch import BATCH, ConflictError, Prepared, Wanted
 
 MOST_QUEUED = 4_096  # events that may wait; a request that finds none waiting may be longer
-
+CROWDED = 16  # one over the part of them that may wait where more comes than can be taken
+CALM = 1.0  # seconds without a refusal until that is over
 
 Place = tuple[str, int]  # a partition, and the offset after the event
 
@@ -53,6 +55,7 @@ class Batcher:
         self.queued = 0  # events
         self.most_waiting = 0  # since somebody looked, who sets it back
         self.trouble: str | None = None  # why the log cannot be written
+        self._crowded_until = 0.0
         self.lost = False  # whether the state is not that of the log, so that nothing may be scored
         self.between = asyncio.Lock()  # held while a batch is on its way
         self._requests: deque[_Request] = deque()
@@ -92,8 +95,13 @@ class Batcher:
         return done
 
     def require_place(self, events: int = 1) -> None:
-        """Whether so many may still wait."""
-        if self.queued and self.queued + events > self.most_queued:
+        """Whether so many may still wait. A burst may fill the queue, for it is over soon. Once somebody had
+        to be refused, a long queue would only have everybody wait: then it is kept short."""
+        now, most = time.monotonic(), self.most_queued
+        if now < self._crowded_until:
+            most = min(most, max(BATCH, most // CROWDED))
+        if self.queued and self.queued + events > most:
+            self._crowded_until = now + CALM
             raise BusyError(f"{self.queued:,} events are waiting already; send them again in a second.")
 
     def require_state(self) -> None:

@@ -10,7 +10,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from keat.serve.beside_service import begun
+from keat.serve.beside_service import begun, said
 from keat.serve.engine import Engine
 from keat.serve.page_routes import explanation_policy
 from keat.serve.refusals import RefusedError
@@ -39,11 +39,10 @@ class ExplainRequests:
         async with self._one:
             process = await begun(self.engine, verb, text)
             try:
-                said, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+                content = await said(process, SECONDS)
             except TimeoutError:
-                process.kill()
                 raise RefusedError(503, f"It takes more than {SECONDS} s to explain; try later.") from None
-        found = msgspec.json.decode(said or b'{"error": "The explanation failed; see the log."}')
+        found = msgspec.json.decode(content or b'{"error": "The explanation failed; see the log."}')
         if "error" in found:
             raise RefusedError(422, found["error"])
-        return said
+        return content

@@ -32,7 +32,9 @@ FORMAT = 1
 FILE, HEAD, HEAD_FORM = "log.sqlite", "head", struct.Struct("<qq")
 SYNCHRONOUS = {"disk": "FULL", "process": "NORMAL"}
 ROOM = 1 << 16  # bytes that must be free before events are taken again
-WAL_BYTES = 32 << 20  # of rows that wait in the WAL before they are moved to the file itself
+MANY_PAGES = 2_048  # that wait in the WAL, before they are moved to the file itself
+LONG_WAL = 16_384  # pages, before it is begun anew
+WAL_BYTES = 128 << 20  # of the WAL that stay on the disk, to be written over
 SCHEMA = """
 CREATE TABLE about (entry TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE batches (first INTEGER PRIMARY KEY, body BLOB NOT NULL, sum BLOB NOT NULL) STRICT;
@@ -69,6 +71,7 @@ class Log:
         elif not is_file(self.path):
             raise InputError(f"{folder} has no log yet; serve the run and send it events.")
         self._head: mmap.mmap | None = None
+        self._wal_pages = self._moved_pages = 0
         with self._reading():
             flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
             self._base = apsw.Connection(str(self.path), flags=flags if write else apsw.SQLITE_OPEN_READONLY)
@@ -79,6 +82,7 @@ class Log:
             self.tail = self._last_place()
         if write:
             self._base.set_commit_hook(_about_to_commit)
+            self._base.set_wal_hook(self._committed)
             self._open_head()
             sync(folder)  # the names of new files
 
@@ -88,6 +92,7 @@ class Log:
         self._base.pragma("journal_mode", "wal")
         self._base.pragma("synchronous", SYNCHRONOUS[self.durability])
         self._base.pragma("wal_autocheckpoint", 0)  # see `tidy`
+        self._base.pragma("journal_size_limit", WAL_BYTES)
         if not self._base.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone():
             with self._writing():
                 self._base.execute(SCHEMA)
@@ -173,22 +178,35 @@ class Log:
 
     @property
     def is_untidy(self) -> bool:
-        """Whether many rows are in the WAL, which are better moved to the file itself."""
-        wal = self.path.with_name(f"{FILE}-wal")
-        return wal.exists() and wal.stat().st_size > WAL_BYTES
+        """Whether many pages wait in the WAL, which are better moved to the file itself."""
+        return self._wal_pages - self._moved_pages > MANY_PAGES
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the WAL had better be begun anew."""
+        return self._wal_pages > LONG_WAL
 
     def move_rows(self) -> None:
-        """Move most rows from the WAL to the file itself, from any thread, while more are appended."""
+        """Move most rows from the WAL to the file itself, from any thread, while more are appended. Where no
+        more come and nobody reads, the next begins the WAL anew."""
         with self._failing(), closing(apsw.Connection(str(self.path))) as base:
-            base.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+            base.execute("SELECT 1 FROM sqlite_schema LIMIT 1").fetchone()  # it has no WAL before it has read
+            _, self._moved_pages = base.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def tidy(self) -> None:
-        """Move the rest, and begin the WAL anew. A row is found in the WAL as long as it is not moved, so
-        this may end at any moment."""
+        """Move all rows, without waiting for those who read; where nobody does, the next row begins the WAL
+        anew, over what is in it. (To cut it off and to take as much of the disk again takes long.) A row is
+        found in the WAL as long as it is not moved, so this may end at any moment."""
         reached("checkpoint begun")
         with self._failing():
-            self._base.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            _, self._moved_pages = self._base.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
         reached("checkpoint done")
+
+    def _committed(self, base: apsw.Connection, name: str, pages: int) -> int:  # noqa: ARG002
+        if pages < self._wal_pages:
+            self._moved_pages = 0
+        self._wal_pages = pages
+        return apsw.SQLITE_OK
 
     # -- reading ---------------------------------------------------------------------------------------
 
