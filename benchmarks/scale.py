@@ -26,8 +26,7 @@ from benchmarks.scale_steps import in_a_process
 from keat.disk import bytes_of
 
 SAMPLE = 10_000  # positives that are asked of a split
-OBSERVERS = ("keat-rank", "tgn", "edgebank", "local-global")
-MOST_OF_TGN = 10**7  # events that it observes for the curve: it is much slower
+OBSERVERS = ("keat-rank", "tgn", "keat-tgn", "edgebank", "local-global", "base3")
 Step = tuple[str, dict[str, Any]]  # its name, and what it is told
 
 
@@ -49,8 +48,7 @@ def curve(sizes: list[int], folder: Path) -> Iterator[tuple[int, Step]]:
         for step in data_steps(events, folder):
             yield events, step
         for model in OBSERVERS:
-            if model != "tgn" or events <= MOST_OF_TGN:
-                yield events, ("observe", {"out": str(folder / f"payments-{events}"), "model": model})
+            yield events, ("observe", {"out": str(folder / f"payments-{events}"), "model": model})
 
 
 def data_steps(events: int, folder: Path) -> Iterator[Step]:

@@ -13,20 +13,23 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.growth import CONFIGS
+from benchmarks.growth import CONFIGS as WITH_SIZES
 from benchmarks.prepare import write_payments
 from keat.datasets.loading import load
 from keat.datasets.payments import FEATURES
 from keat.events import EventStream
+from keat.experiments.provenance import provenance
 from keat.models.registry import LINK_MODELS, build_model
 from keat.state import zeros
 
 BLOCK = 4096  # events observed at once
+CONFIGS = {**WITH_SIZES, "keat-tgn": replace(WITH_SIZES["tgn"], kernel="laplacian")}
 KNOWN = 100_000  # of the first events, from which σ of a model that only observes is estimated
 Found = dict[str, Any]
 
@@ -56,6 +59,7 @@ def main() -> None:
         "seconds": round(time.perf_counter() - began, 2),
         "processor_seconds": round(time.process_time() - worked, 2),
         "peak_mb": round(used.ru_maxrss * 1024 / 1e6),
+        "commit": provenance()["commit"],
     }
     print(json.dumps(line | found))
 

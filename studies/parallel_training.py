@@ -24,14 +24,14 @@ from studies.defaults import load
 from studies.study import Cell, Found, Result, StudyLedger, gain, spread, study_parser, table
 
 ROWS = {  # the first of a log; GraphMixer takes many times as long for a positive
-    "keat-rank": {"uci": 40_000, "wikipedia": 40_000},
-    "graphmixer": {"uci": 10_000, "wikipedia": 10_000},
+    "keat-rank": {"uci": 20_000, "wikipedia": 20_000},
+    "graphmixer": {"uci": 2_000, "wikipedia": 2_000},
 }
 SEEDS = (1, 2, 3)
 WORKERS = (1, 2)
 EPOCHS = 2
-ASKED = 1_000  # positives of the validation split
-DRAWN = 50  # negatives of each, half of them earlier destinations of the source
+ASKED = {"keat-rank": 1_000, "graphmixer": 200}  # positives of the validation split, at most
+DRAWN = {"keat-rank": 50, "graphmixer": 20}  # negatives of each, half of them earlier ones of the source
 ALSO = ("keat.runs.parallel_training", "keat.training.parallel_shares")  # sources that decide what is found
 
 
@@ -66,7 +66,9 @@ def cells() -> Iterator[WorkersCell]:
 
 def ask(cell: WorkersCell, folder: Path) -> WorkersFound:
     data = load(cell.data, cell.rows, folder)
-    asked = TaskSpec(kind="link-ranking", negatives="hist-rnd", number=DRAWN, sample=ASKED)
+    asked = TaskSpec(
+        kind="link-ranking", negatives="hist-rnd", number=DRAWN[cell.model], sample=ASKED[cell.model]
+    )
     fitting = {"epochs": EPOCHS, "patience": EPOCHS, "validate_every": 1, "seed": cell.seed}
     spec = RunSpec.of(cell.model, fitting=fitting, task=asked)
     started = time.perf_counter()
@@ -77,8 +79,8 @@ def ask(cell: WorkersCell, folder: Path) -> WorkersFound:
         else:
             reports = train_in_parallel(spec, data, run, workers=cell.workers).reports
     return WorkersFound(
-        asked=ASKED,
-        drawn=DRAWN,
+        asked=ASKED[cell.model],
+        drawn=DRAWN[cell.model],
         loss=[round(report.loss, 6) for report in reports],
         mrr=[round(report.val["mrr"], 5) for report in reports],
         seconds=round(time.perf_counter() - started, 1),

@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 import torch
@@ -39,6 +40,7 @@ from keat.training.evaluate import Evaluation, Progress
 from keat.training.slices import SLICES, answer_slice, joined, observe_to_slices
 
 FOLDER = "slices"  # of a run, while it is evaluated
+NONE_YET = -1  # in place of the number of a slice: to open what is asked, and no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,10 @@ def evaluate_in_slices(
     numbers, done = list[int](), 0
     try:
         with one_thread():
-            calls = _snapshots(asked, data, task, folder, numbers)
+            calls = chain(
+                _openings(asked, folder, workers if workers > 1 or engine == "ray" else 0),
+                _snapshots(asked, data, task, folder, numbers),
+            )
             for _, (number, answered) in on_engine(engine, answer_into, calls, workers):
                 _snapshot(folder, number).unlink(missing_ok=True)  # it may be large
                 done += answered
@@ -92,6 +97,9 @@ def evaluate_in_slices(
 def answer_into(asked: Sliced, number: int, folder: str) -> tuple[int, int]:
     """Work of a worker: ask a slice from its snapshot, and leave the answers in the folder under their name.
     Returns the number of the slice and how many targets it has."""
+    if number == NONE_YET:
+        _opened(asked)
+        return number, 0
     answers = _answers(Path(folder), number)
     if not answers.exists():
         torch.set_num_threads(1)
@@ -101,6 +109,12 @@ def answer_into(asked: Sliced, number: int, folder: str) -> tuple[int, int]:
         answering = torch.tensor(found.answering, dtype=torch.float64)
         _write(answers, {"outcomes": found.outcomes, "answering": answering})
     return number, len(load_file(answers)["outcomes"])
+
+
+def _openings(asked: Sliced, folder: Path, workers: int) -> Iterator[Call]:
+    """The first calls of all: workers import and read while this process observes up to the first slice."""
+    for number in range(workers):
+        yield f"the opening of the data by worker {number + 1}", (asked, NONE_YET, str(folder))
 
 
 def _snapshots(

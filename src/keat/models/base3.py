@@ -15,7 +15,7 @@ from keat.events import EventStream
 from keat.events.units import clock_of
 from keat.models.contract import LinkModel, Queries
 from keat.ops import Floats, Integers, compiled, frozen
-from keat.state import FadingCounts, NodeArray
+from keat.state import FadingCounts, NodeArray, lengthened, zeros
 
 COUNT, LAST = 0, 1  # columns of `FadingCounts`
 REMEMBERED = 0.15  # share of the training events, the last ones, whose pairs count as seen
@@ -134,16 +134,13 @@ class _Visits:
     def __init__(self) -> None:
         self.length = 0
         self.head = NodeArray(0, -1, np.int64)
-        self.dst, self.t, self.previous = (np.empty(1 << 10, dtype=np.int64) for _ in range(3))
+        self.dst = zeros((1 << 10,), np.int32)
+        self.t, self.previous = (zeros((1 << 10,), np.int64) for _ in range(2))
 
     def observe(self, events: EventStream) -> None:
         last = self.length + len(events)
-        if last > len(self.t):
-            room = max(last, 2 * len(self.t))
-            self.dst, self.t, self.previous = (
-                np.concatenate((column, np.empty(room - len(column), dtype=np.int64)))
-                for column in (self.dst, self.t, self.previous)
-            )
+        self.dst = lengthened(self.dst, last)
+        self.t, self.previous = (lengthened(column, last) for column in (self.t, self.previous))
         self.dst[self.length : last], self.t[self.length : last] = events.dst, events.t
         _chain(self.head.writable(events.src), self.previous, frozen(events.src), self.length)
         self.length = last
@@ -166,7 +163,7 @@ def _chain(head: Numbers, previous: Integers, src: Ids, first: int) -> None:
 @compiled
 def _sum_up(
     head: Numbers,
-    dst: Integers,
+    dst: Ids,
     happened: Integers,
     previous: Integers,
     t: Integers,
