@@ -15,7 +15,7 @@ NODES, EVENTS = 14, 400
 
 def drawn(seed: int) -> tuple[KernelCooccurrence, np.random.Generator]:
     rng = np.random.default_rng(seed)
-    return KernelCooccurrence(NODES, 20.0, [2.0, 20.0, 300.0], ring=5, fanout=4, edition=1 + seed % 2), rng
+    return KernelCooccurrence(NODES, 20.0, [2.0, 20.0, 300.0], ring=5, fanout=4, edition=1 + seed % 3), rng
 
 
 def pairs(rng: np.random.Generator, number: int, begin: int, *, bipartite: bool) -> tuple[np.ndarray, ...]:

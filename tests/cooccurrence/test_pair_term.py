@@ -11,6 +11,7 @@ import torch
 from keat.cooccurrence import KernelCooccurrence, PairTerm, geometric_widths
 from keat.cooccurrence.pair_columns import (
     AGE,
+    EDITIONS,
     FLAG,
     GROUPS,
     HABIT,
@@ -18,6 +19,7 @@ from keat.cooccurrence.pair_columns import (
     PAIR_SINGLE,
     PATHS,
     SOURCE_SINGLE,
+    SUM,
     Columns,
     of_nothing,
 )
@@ -89,18 +91,20 @@ def test_a_logit_depends_on_its_own_pair_only(learned: int | None) -> None:
 def test_what_the_network_sees_stays_small() -> None:
     """Whatever the counts and ages, each scaled number is within a few units of 0."""
     for scale in (SOURCE_SINGLE | PAIR_SINGLE).values():
-        largest = 1.0 if scale in (FLAG, HABIT, PATHS) else 1e6
+        largest = 1.0 if scale in (FLAG, HABIT, PATHS) else 16.0 if scale == SUM else 1e6  # over a ring
         assert 0.5 < scale.gain * math.log1p(scale.inner * largest) < 5
     assert AGE.gain * math.log1p(NEVER) < 4
 
 
 def test_every_number_is_in_one_group() -> None:
     grouped = [name for names in GROUPS.values() for name in names]
-    assert sorted(grouped) == sorted({*Columns(1).source, *Columns(1).pair})
+    columns = Columns(1, EDITIONS)
+    assert sorted(grouped) == sorted({*columns.source, *columns.pair})
 
 
-def test_strangers_have_the_numbers_of_nothing() -> None:
-    past = KernelCooccurrence(20, 50.0)
+@pytest.mark.parametrize("edition", range(1, EDITIONS + 1))
+def test_strangers_have_the_numbers_of_nothing(edition: int) -> None:
+    past = KernelCooccurrence(20, 50.0, edition=edition)
     strangers = past.read(np.array([3], np.int32), np.array([7]), np.array([4], np.int32))
     assert strangers.source[0].tolist() == of_nothing(past.columns.source)
     assert strangers.pair[0, 0].tolist() == of_nothing(past.columns.pair)

@@ -75,7 +75,7 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "figure-hits": "c1013cceee83c148",
     "figure-neighbors": "384b5d6a24fe75ed",
     "figure-width": "0203a89b11bbcbb2",
-    "rank-editions": "d795c61b8ccae595",
+    "rank-editions": "6c89a0465b3ef869",
     "rank-parts": "d47d23497bd1be44",
     "rank-training": "8a17fe1a791a5510",
     "table-board": "785abe6a46d8c6f2",

@@ -262,3 +262,22 @@ def test_what_changes_nothing_is_not_what_counted_most() -> None:
     assert story(scored(term({"meetings of the pair": 0.4}, **MET), 2.0)).startswith("What counted most: ")
     nothing = scored(term({"meetings of the pair": -0.0}, **MET), 2.0)
     assert story(nothing) == "Nothing that is known of the two changes the score."
+
+
+def test_messages_to_several_are_reasons() -> None:
+    known = MET | {
+        "messages of the source": 9.0,
+        "the source's messages since the last meeting": 2.0,
+        "destinations of the last message to the candidate": 3.0,
+        "latest who addressed it with the source": 1.0,
+    }
+    pair = term({"messages": 2.0, "addressed together": 1.0}, **known)
+    sent, _ = reasons(scored(pair, 1.0), pair)
+    assert sent == [
+        "C-037 has sent 2 messages since the last to florist 2, which reached 3",
+        "florist 2 was addressed together with C-037 lately",
+    ]
+    now = known | {"the source's messages since the last meeting": 0.0}
+    pair = term({"messages": 2.0}, **now)
+    sent, _ = reasons(scored(pair, 1.0), pair)
+    assert sent == ["the last message of C-037 was to florist 2, which reached 3"]

@@ -131,18 +131,20 @@ def test_widths_that_are_none(widths: str) -> None:
         make_model(config=replace(RankConfig(), widths=widths))
 
 
-@pytest.mark.parametrize("edition", [1, 2])
+@pytest.mark.parametrize("edition", [1, 2, 3])
 def test_a_model_reads_and_keeps_the_numbers_of_its_edition(edition: int) -> None:
-    """The first edition neither has parameters for, nor keeps, nor explains what came with the second."""
+    """An edition neither has parameters for, nor keeps, nor explains what came with a later one."""
     stream, model = make_stream(4), make_model(config=RankConfig(edition=edition))
     model.observe(stream)
     told = model.explain_pair(int(stream.src[-1]), int(stream.dst[-1]), int(stream.t[-1]) + 4)
     assert tuple(told.effects) == tuple(groups_of(edition))
-    assert ("pairs.unanswered" in model.stream_state()) == (edition == 2)
-    assert ("events to answer" in told.numbers) == (edition == 2)
+    assert ("pairs.unanswered" in model.stream_state()) == (edition > 1)
+    assert ("events to answer" in told.numbers) == (edition > 1)
+    assert ("noted.message" in model.stream_state()) == (edition > 2)
+    assert ("messages of the source" in told.numbers) == (edition > 2)
     assert model.term.lin_pair.linear.in_features == len(model.past.columns.pair)
-    with pytest.raises(InputError, match="edition must be at least 1 and at most 2"):
-        RankConfig(edition=3)
+    with pytest.raises(InputError, match="edition must be at least 1 and at most 3"):
+        RankConfig(edition=4)
 
 
 def test_groups_that_are_none() -> None:

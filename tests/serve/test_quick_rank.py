@@ -29,7 +29,7 @@ def seen(edition: int) -> KeatRank:
     return model
 
 
-@pytest.mark.parametrize("edition", [1, 2])
+@pytest.mark.parametrize("edition", [1, 2, 3])
 def test_scores_are_those_of_the_model(edition: int) -> None:
     model = seen(edition)
     quick = QuickRank.of(model)

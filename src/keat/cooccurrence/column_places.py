@@ -20,6 +20,10 @@ SOURCE_RUN = place_of("events in a row at the last destination")
 SOURCE_USUAL_RUN = place_of("usual events in a row")
 SOURCE_RUN_TO_USUAL = place_of("events in a row / usual")
 
+SOURCE_MESSAGES = place_of("messages of the source")
+SOURCE_LAST_MESSAGE = place_of("destinations of the source's last message")
+SOURCE_USUAL_MESSAGE = place_of("usual destinations of the source's messages")
+
 # … and among those of a pair, after its six. Two places are those of the source and of the candidate.
 MET = place_of("met before")
 RANK = place_of("1 / recency rank among the source's destinations")
@@ -65,3 +69,8 @@ GONE_ON = place_of("gone on to from the latest destinations, soon")  # eight num
 # Three numbers each, as in `newcomers`: sums of two widths, and the age of the last.
 FIRST_MEETINGS = place_of("first meetings of the candidate, soon")
 NEW_SOURCES = place_of("new sources that came to the candidate, soon")
+MESSAGES_SINCE = place_of("the source's messages since the last meeting")
+MESSAGE_WEIGHTS = tuple(place_of(f"weight in the source's last {span:g} messages") for span in SPANS)
+MESSAGE_SIZE = place_of("destinations of the last message to the candidate")
+USUAL_MESSAGE = place_of("usual destinations of messages to the candidate")
+ADDRESSED = place_of("addressed with the source by the last who reached it")  # five numbers, as in `marks`

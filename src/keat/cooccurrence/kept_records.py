@@ -54,11 +54,20 @@ _RANGES: dict[str, tuple[int, int | str | None]] = {
     "nodes.runs": (0, None),
     "nodes.number_of_shelves": (0, None),
     "shelves.node": (NONE, "nodes"),
+    "noted.message": (1, None),
+    "noted.before": (NONE, "nodes"),
+    "noted.messages": (0, None),
+    "noted.size": (0, None),
+    "senders.messages": (0, None),
+    "senders.size": (0, None),
+    "senders.reached": (NONE, "nodes"),
 }
+# Records of which there are as many as of others.
+_ROWS = {"noted": "pairs", "senders": "nodes"}
 # Fractions that are never below zero.
 _FRACTIONS = (
     *("sums", "weights", "habits", "between", "log_gaps", "usual_run"),
-    *("gone_on", "short", "long", "steps", "fresh"),
+    *("gone_on", "short", "long", "steps", "fresh", "usual_size"),
 )
 
 
@@ -68,8 +77,9 @@ def kept(tables: Tables, num_nodes: int) -> dict[str, Tensor]:
     arrays = {"clock": tables.clock.copy()}
     if tables.budget[BUDGET]:
         arrays["budget"] = tables.budget[MOST:].copy()
-    nodes = tables.nodes[: nodes_to_keep(tables.nodes, num_nodes)]
-    for name, records in _records(tables._replace(nodes=nodes)).items():
+    number = nodes_to_keep(tables.nodes, num_nodes)
+    used = tables._replace(nodes=tables.nodes[:number], senders=tables.senders[:number])
+    for name, records in _records(used).items():
         arrays |= {f"{name}.{field}": records[field].copy() for field in _fields(tables, name)}
     state = {name: torch.from_numpy(array) for name, array in arrays.items()}
     return packed(state) if tables.edition > 1 else state
@@ -108,7 +118,10 @@ def _records(tables: Tables) -> dict[str, Array]:
         return records
     number = tables.nodes["number_of_shelves"]
     places = np.arange(number.sum()) + np.repeat(tables.nodes["shelf"] - _first_shelves(number), number)
-    return records | {"shelves": tables.shelves[places]}
+    records["shelves"] = tables.shelves[places]
+    if tables.edition > 2:
+        records |= {"noted": tables.noted[: tables.clock[PAIRS]], "senders": tables.senders}
+    return records
 
 
 def _first_shelves(number: Array) -> Array:
@@ -154,6 +167,9 @@ def _check(state: Mapping[str, Tensor], tables: Tables) -> None:
         _check_shelves(state["nodes.number_of_shelves"], lengths["shelves"], tables.most_shelves)
         late = state["nodes.fresh_time"] > clock[NOW].clamp(min=0)  # 0 where nobody came
         check_that(~late, "'nodes.fresh_time' is later than the last event")
+    if tables.edition > 2:
+        ahead = state["noted.message"] > state["senders.messages"][ends[OUT]]
+        check_that(~ahead, "'noted.message' is ahead of 'senders.messages'")
 
 
 def _check_shelves(number: Tensor, shelves: int, most: int) -> None:
@@ -171,5 +187,6 @@ def _expected(tables: Tables) -> dict[str, Expected]:
             values = records[field]
             dtype = torch.from_numpy(values[:0].copy()).dtype
             lowest, below = _RANGES.get(f"{name}.{field}", (None, None))
-            expected[f"{name}.{field}"] = Expected(dtype, (name, *values.shape[1:]), lowest, below)
+            rows = _ROWS.get(name, name)
+            expected[f"{name}.{field}"] = Expected(dtype, (rows, *values.shape[1:]), lowest, below)
     return expected

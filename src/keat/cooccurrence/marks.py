@@ -20,6 +20,9 @@ SHORT, LONG, STEPS, FIRST_SHORT, FIRST_LONG, FIRST_STEPS, COSINE, FADED = 8, 9, 
 # … and whether the node is on the trail.
 SEEN = 16
 COLUMNS = 17
+# In the third edition there is also who was addressed together with the source (`messages`).
+BY_LAST, SOON, LATELY, AMONG_FEW, SENDERS = 17, 18, 19, 20, 21
+COLUMNS_WITH_MESSAGES = 22
 
 
 @compiled_into

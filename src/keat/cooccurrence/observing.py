@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from keat.cooccurrence.looking_ahead import look_ahead
+from keat.cooccurrence.messages import note_message
 from keat.cooccurrence.newcomers import FIRST_MEETING, NEW_SOURCE, come_fresh
 from keat.cooccurrence.pair_index import go_on_doubling, pair_key, put, row_at, row_of, slot_of
 from keat.cooccurrence.pair_records import (
@@ -73,6 +74,8 @@ def _observe_one(tables: Tables, u: int, v: int, now: int) -> None:
 
     if tables.edition > 1:
         _second_edition(tables, pair, u, v, now, new)
+    if tables.edition > 2:
+        note_message(tables, u, v, row, now)
     if not new:
         pair.gap = now - pair.last
     _add(pair.sums, tables, (now - pair.last) / tables.ticks)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from keat.cooccurrence import marks as mark
+from keat.cooccurrence.messages import mark_addressed_to
 from keat.cooccurrence.observing import observe
 from keat.cooccurrence.pair_reading import (
     Events,
@@ -101,6 +102,8 @@ def _mark(tables: Tables, u: int, v: int, now: int, scratch: Scratch, scales: Sc
         if marks[v, mark.RANKS[OUT]] > 0:
             mark.mark_favourites(tables, u, now, scales.kernel, scratch.weights, marks)
         _go_on_to(tables, u, v, now, marks)
+    if tables.edition > 2:
+        mark_addressed_to(tables, u, v, now, marks)
     return length
 
 

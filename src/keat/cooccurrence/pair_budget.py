@@ -30,6 +30,8 @@ from keat.cooccurrence.pair_records import (
     UNFADED,
     Array,
     Tables,
+    bytes_a_node,
+    bytes_a_pair,
     empty_records,
     nodes_to_keep,
 )
@@ -67,7 +69,7 @@ def memory_of(tables: Tables) -> StateMemory | None:
 def begin_budget(tables: Tables, budget: int) -> None:
     """From no event on, with room for the nodes that are known."""
     nodes = len(tables.nodes)
-    least = nodes * (tables.nodes.itemsize + 2 * tables.pairs.itemsize) + _bytes_of(AT_LEAST, tables)
+    least = nodes * (bytes_a_node(tables) + 2 * bytes_a_pair(tables)) + _bytes_of(AT_LEAST, tables)
     if budget < least:
         raise InputError(
             f"{nodes:,} nodes do not fit a state of {budget / 1e6:,.1f} MB; give --state-memory at least "
@@ -109,14 +111,22 @@ def _drop(tables: Tables, number: int) -> None:
     )
     place = np.cumsum(stays, dtype=np.int32) - np.int32(1)
     points[pointing] = place[points[pointing]]
-    kept = 0
-    for first in range(0, len(pairs), AT_ONCE):
-        moved = pairs[first : first + AT_ONCE][stays[first : first + AT_ONCE]]
-        pairs[kept : kept + len(moved)] = moved
-        kept += len(moved)
-    pairs[kept:] = empty_records(1, pairs.dtype)
+    kept = _close_up(pairs, stays)
+    if tables.edition > 2:
+        _close_up(tables.noted[: len(pairs)], stays)
     tables.clock[PAIRS] = kept
     refill(tables.places, tables.layout, tables.pairs, kept)
+
+
+def _close_up(records: Array, stays: Array) -> int:
+    """Those that stay, without gaps, and empty ones behind; returns how many stay."""
+    kept = 0
+    for first in range(0, len(records), AT_ONCE):
+        moved = records[first : first + AT_ONCE][stays[first : first + AT_ONCE]]
+        records[kept : kept + len(moved)] = moved
+        kept += len(moved)
+    records[kept:] = empty_records(1, records.dtype)
+    return kept
 
 
 def _unfaded(tables: Tables, pairs: Array, now: int) -> int:
@@ -130,19 +140,19 @@ def _beside_pairs(tables: Tables) -> int:
     """Bytes of nodes that are known or have had an event, and of shelves that they have."""
     used = nodes_to_keep(tables.nodes, int(tables.budget[KNOWN]))
     shelves = int(tables.nodes["number_of_shelves"].sum(dtype=np.int64))
-    return used * tables.nodes.itemsize + shelves * tables.shelves.itemsize
+    return used * bytes_a_node(tables) + shelves * tables.shelves.itemsize
 
 
 def _bytes_of(pairs: int, tables: Tables) -> int:
-    return pairs * (tables.pairs.itemsize + DROPPING) + slots_for(pairs) * tables.places.itemsize
+    return pairs * (bytes_a_pair(tables) + DROPPING) + slots_for(pairs) * tables.places.itemsize
 
 
 def _fitting(tables: Tables) -> int:
     """The most pairs, with their slots, that leave room for nodes and successors until the next look."""
     beside = _beside_pairs(tables)
-    come = beside - int(tables.budget[KNOWN]) * tables.nodes.itemsize
+    come = beside - int(tables.budget[KNOWN]) * bytes_a_node(tables)
     left = max(0, int(tables.budget[BUDGET]) - beside - 2 * come // PART)
-    low, high = 0, left // (tables.pairs.itemsize + DROPPING)
+    low, high = 0, left // (bytes_a_pair(tables) + DROPPING)
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if _bytes_of(middle, tables) <= left else (low, middle - 1)

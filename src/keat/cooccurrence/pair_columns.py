@@ -46,6 +46,8 @@ RUN = "run"
 FAVOURITES = "favourites"
 SUCCESSION = "item to item"
 NEWCOMERS = "newcomers"
+MESSAGES = "messages"
+ADDRESSED = "addressed together"
 
 
 class Number(NamedTuple):
@@ -76,6 +78,9 @@ _SOURCE_SINGLE = (
     Number("events in a row at the last destination", COUNT, RUN, 2),
     Number("usual events in a row", COUNT, RUN, 2),
     Number("events in a row / usual", RATIO, RUN, 2),
+    Number("messages of the source", COUNT, MESSAGES, 3),
+    Number("destinations of the source's last message", COUNT, MESSAGES, 3),
+    Number("usual destinations of the source's messages", COUNT, MESSAGES, 3),
 )
 _PAIR_SUMS = (
     Number("source to candidate", SUM, MEETINGS),
@@ -145,10 +150,22 @@ _PAIR_SINGLE = (
     Number("new sources that came to the candidate, soon", COUNT, NEWCOMERS, 2),
     Number("new sources that came to the candidate, lately", COUNT, NEWCOMERS, 2),
     Number("age of the last new source at the candidate", AGE, NEWCOMERS, 2),
+    Number("the source's messages since the last meeting", SINCE, MESSAGES, 3),
+    Number("weight in the source's last 2 messages", FLAG, MESSAGES, 3),
+    Number("weight in the source's last 5 messages", FLAG, MESSAGES, 3),
+    Number("weight in the source's last 20 messages", FLAG, MESSAGES, 3),
+    Number("destinations of the last message to the candidate", COUNT, MESSAGES, 3),
+    Number("usual destinations of messages to the candidate", COUNT, MESSAGES, 3),
+    Number("addressed with the source by the last who reached it", FLAG, ADDRESSED, 3),
+    Number("addressed with the source, soon", SUM, ADDRESSED, 3),
+    Number("addressed with the source, lately", SUM, ADDRESSED, 3),
+    Number("addressed with the source among few, lately", SUM, ADDRESSED, 3),
+    Number("latest who addressed it with the source", COUNT, ADDRESSED, 3),
 )
 
 
-EDITIONS = 2  # so far; a model reads the numbers of its edition and of those before
+EDITIONS = 3  # so far; a model reads the numbers of its edition and of those before
+USUAL_EDITION = 2  # the third is for streams whose events come several at a time
 
 
 def scales_of(numbers: tuple[Number, ...], edition: int = EDITIONS) -> dict[str, Scale]:
@@ -173,6 +190,8 @@ _ORDER = (  # of groups, as they are shown
     FAVOURITES,
     SUCCESSION,
     NEWCOMERS,
+    MESSAGES,
+    ADDRESSED,
 )
 
 
@@ -211,7 +230,7 @@ class Columns:
     """Where each number stands, for M kernels."""
 
     kernels: int
-    edition: int = EDITIONS
+    edition: int = USUAL_EDITION
 
     @cached_property
     def source(self) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 from keat.cooccurrence import column_places as at
 from keat.cooccurrence import marks as mark
 from keat.cooccurrence.hops import walk
+from keat.cooccurrence.messages import mark_addressed, read_message
 from keat.cooccurrence.newcomers import FIRST_MEETING, NEW_SOURCE, read_fresh
 from keat.cooccurrence.observing import observe
 from keat.cooccurrence.pair_columns import NEVER
@@ -115,6 +116,8 @@ def _mark(tables: Tables, u: int, now: int, scratch: Scratch, scales: Scales) ->
         length = mark.mark_ranks(tables, u, IN, marks, trail, length)
         mark.mark_favourites(tables, u, now, scales.kernel, scratch.weights, marks)
         length = go_on(tables, u, now, marks, trail, length)
+    if tables.edition > 2:
+        length = mark_addressed(tables, u, now, marks, trail, length)
     return length
 
 
@@ -142,6 +145,10 @@ def _read_source(tables: Tables, u: int, now: int, out: Array, scales: Scales) -
         out[o + at.SOURCE_RUN], out[o + at.SOURCE_USUAL_RUN] = source.run, source.usual_run
         if source.runs > 0:
             out[o + at.SOURCE_RUN_TO_USUAL] = scales.per_ratio * source.run / source.usual_run
+    if tables.edition > 2:
+        sender = tables.senders[u]
+        out[o + at.SOURCE_MESSAGES], out[o + at.SOURCE_LAST_MESSAGE] = sender.messages, sender.size
+        out[o + at.SOURCE_USUAL_MESSAGE] = sender.usual_size
 
 
 @compiled_into
@@ -177,6 +184,10 @@ def _read_pairs(
             out[j, o + at.TO_ANSWER_AGE] = out[j, o + at.USUAL_GAP] = NEVER
             out[j, o + at.USUALLY_BETWEEN] = NEVER
             out[j, o + at.LATENESS] = 0.5
+        if tables.edition > 2:
+            out[j, o + at.MESSAGES_SINCE] = NEVER
+            for k in range(mark.BY_LAST, mark.SENDERS + 1):
+                out[j, o + at.ADDRESSED + k - mark.BY_LAST] = marks[v, k]
         out[j, o + at.RETURNING] = candidate.habits[STICKY]
         out[j, o + at.NEW_ONES] = candidate.habits[NOVEL]
         out[j, o + at.SAME_AGAIN] = candidate.habits[SAME]
@@ -215,6 +226,8 @@ def _read_pairs(
                 meetings = pair.count
                 if tables.edition > 1:
                     _read_renewal(pair, age, source.count[OUT] - pair.number[OUT], out[j, o:], scales)
+                if tables.edition > 2:
+                    read_message(tables, u, np.int64(row), out[j, o:])
         if candidate.count[OUT] > 0:
             age = (now - candidate.last[OUT]) / tables.ticks
             for m in range(kernels):

@@ -58,6 +58,8 @@ class Tables(NamedTuple):
     followed: int  # of a source's latest destinations, how many a new one follows
     most_shelves: int  # of one destination, a power of 2
     most_new_shelves: int  # that one event can need
+    noted: Array  # records: messages of each pair, as `pairs`; none before the third edition
+    senders: Array  # records: messages of each node, as `nodes`; none before the third edition
 
 
 SECOND_EDITION = {  # fields that runs of the first edition neither have nor keep
@@ -125,6 +127,33 @@ def node_record(kernels: int, ring: int) -> np.dtype[np.void]:
     )
 
 
+def noted_record() -> np.dtype[np.void]:
+    """Of a pair, see `messages`. Of the source's last message, only what it has in every other place is told
+    before it is over: its size is not known."""
+    return np.dtype(
+        [
+            ("message", np.int32),  # number, among the source's, of the last that reached the destination
+            ("before", np.int32),  # whom that one had reached before, or -1
+            ("weights", np.float32, (len(SPANS),)),  # running shares of the source's messages, as of then
+            ("messages", np.int32),  # that reached the destination and are over
+            ("size", np.int32),  # of the last of them
+            ("usual_size", np.float32),  # running mean of their sizes
+        ]
+    )
+
+
+def sender_record() -> np.dtype[np.void]:
+    """Of a node as a source."""
+    return np.dtype(
+        [
+            ("messages", np.int32),  # so far
+            ("size", np.int32),  # distinct destinations of the last
+            ("usual_size", np.float32),  # running mean of those before
+            ("reached", np.int32),  # whom the last reached last, or -1
+        ]
+    )
+
+
 def shelf_record() -> np.dtype[np.void]:
     return np.dtype(
         [
@@ -145,6 +174,8 @@ EMPTY: dict[str, float] = {  # what a record holds before its first event; 0 whe
     "last_pair": NONE,
     "ring": NONE,
     "node": NONE,
+    "before": NONE,
+    "reached": NONE,
 }
 
 
@@ -191,6 +222,8 @@ def empty_tables(
         followed=followed,
         most_shelves=most_shelves,
         most_new_shelves=2 * most_shelves * followed if edition > 1 else 0,  # of each: 1, 2, 4, …
+        noted=empty_records(0, noted_record()),
+        senders=empty_records(num_nodes if edition > 2 else 0, sender_record()),
     )
 
 
@@ -202,7 +235,10 @@ def nothing_free(most_shelves: int) -> Array:
 
 def with_nodes(tables: Tables, num_nodes: int) -> Tables:
     """The same tables with room for nodes up to this many."""
-    return tables._replace(nodes=_longer(tables.nodes, num_nodes))
+    tables = tables._replace(nodes=_longer(tables.nodes, num_nodes))
+    if tables.edition > 2:
+        tables = tables._replace(senders=_longer(tables.senders, len(tables.nodes)))
+    return tables
 
 
 def is_to_be_looked_at(tables: Tables) -> bool:
@@ -215,8 +251,10 @@ def with_room(tables: Tables) -> Tables:
     """The same tables, longer where there was no room for another event."""
     pairs, shelves = int(tables.clock[PAIRS]), int(tables.free[0]) + tables.most_new_shelves
     places, layout = with_slots(tables.places, tables.layout, tables.pairs, pairs)
+    longer = _longer(tables.pairs, pairs + 1)
     return tables._replace(
-        pairs=_longer(tables.pairs, pairs + 1),
+        pairs=longer,
+        noted=_longer(tables.noted, len(longer) if tables.edition > 2 else 0),
         shelves=_longer(tables.shelves, shelves),
         places=places,
         layout=layout,
@@ -233,6 +271,14 @@ def has_room(tables: Tables) -> bool:
         and shelves <= len(tables.shelves)
         and has_slots(tables.places, tables.layout, pairs)
     )
+
+
+def bytes_a_pair(tables: Tables) -> int:
+    return tables.pairs.itemsize + (tables.noted.itemsize if tables.edition > 2 else 0)
+
+
+def bytes_a_node(tables: Tables) -> int:
+    return tables.nodes.itemsize + (tables.senders.itemsize if tables.edition > 2 else 0)
 
 
 def nodes_to_keep(nodes: Array, known: int) -> int:

@@ -13,10 +13,10 @@ from torch.nn import functional
 
 from keat.cooccurrence.feature_sums import OF_PAIR, OF_SOURCE, Said
 from keat.cooccurrence.pair_columns import (
-    EDITIONS,
     GROUPS,
     PAIR_SUMS,
     SOURCE_SUMS,
+    USUAL_EDITION,
     Scale,
     pair_single,
     source_single,
@@ -54,7 +54,7 @@ class PairTerm(nn.Module):
         learned: int | None = None,
         hidden: int = 64,
         without: Collection[str] = (),
-        edition: int = EDITIONS,
+        edition: int = USUAL_EDITION,
         features: int = 0,
     ) -> None:
         """``learned`` kernels placed freely on the grid of ``widths``; else the grid's own. Of the numbers of

@@ -14,10 +14,10 @@ from keat.clock import PLAIN, Clock
 from keat.cooccurrence import pair_columns
 from keat.cooccurrence.hops import most_reached
 from keat.cooccurrence.kept_records import kept, restored
-from keat.cooccurrence.marks import COLUMNS
+from keat.cooccurrence.marks import COLUMNS, COLUMNS_WITH_MESSAGES
 from keat.cooccurrence.observing import observe
 from keat.cooccurrence.pair_budget import StateMemory, begin_budget, look, memory_of
-from keat.cooccurrence.pair_columns import EDITIONS, Columns, pair_single, source_single
+from keat.cooccurrence.pair_columns import USUAL_EDITION, Columns, pair_single, source_single
 from keat.cooccurrence.pair_reading import Events, Questions, Scales, Scratch, read_in_turn
 from keat.cooccurrence.pair_records import (
     FOLLOWED,
@@ -65,7 +65,7 @@ class KernelCooccurrence:
         ring: int = 16,  # distinct partners remembered of each node, in each role
         fanout: int = 8,  # of them, how many a path may go on to
         clock: Clock = PLAIN,  # of σ and widths; times are in ticks
-        edition: int = EDITIONS,  # of the numbers that are read
+        edition: int = USUAL_EDITION,  # of the numbers that are read
         followed: int = FOLLOWED,  # of a source's latest destinations, how many a new one follows
         successors: int = SUCCESSORS,  # of a destination, how many are kept
         budget: int = 0,  # bytes of memory, for which the oldest pairs are dropped; 0: no such budget
@@ -105,11 +105,12 @@ class KernelCooccurrence:
         )
         if self.budget:
             begin_budget(self.tables, self.budget)
-        self._make_scratch(zeros((0, COLUMNS), np.float32))
+        columns = COLUMNS if self.edition < 3 else COLUMNS_WITH_MESSAGES
+        self._make_scratch(zeros((0, columns), np.float32))
 
     def _make_scratch(self, marks: npt.NDArray[np.float32]) -> None:
         """What reading marks and wipes for each question."""
-        most = 2 * self.ring + most_reached(self.fanout) + most_followed(self.tables)
+        most = 2 * self.ring + most_reached(self.fanout) + most_followed(self.tables) + self.ring**2
         self._scratch = Scratch(
             marks=lengthened(marks, len(self.tables.nodes)),
             trail=np.zeros(most, dtype=np.int32),

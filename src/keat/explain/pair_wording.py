@@ -104,6 +104,8 @@ def known_of(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
 def _known_besides(pair: PairExplanation, unit: TimeUnit) -> dict[str, str]:
     """What not every model reads."""
     known = _known_of_second_edition(pair, unit) if "events to answer" in pair.numbers else {}
+    if "messages of the source" in pair.numbers:
+        known |= _known_of_messages(pair)
     if FEATURES in pair.effects:
         known[FEATURES] = _said(pair)
     return known
@@ -153,6 +155,30 @@ def _known_of_second_edition(pair: PairExplanation, unit: TimeUnit) -> dict[str,
         "item to item": following,
         "newcomers": newly,
     }
+
+
+def _known_of_messages(pair: PairExplanation) -> dict[str, str]:
+    n = pair.numbers
+    sent = "the source has sent no message"
+    if n["messages of the source"]:
+        size, usual = (
+            n[f"{which} of the source's {what}"]
+            for which, what in (("destinations", "last message"), ("usual destinations", "messages"))
+        )
+        sent = f"the source's last message went to {size:,.0f}, usually they go to {usual:.1f}"
+    reached = "none went to the candidate"
+    if n["met before"]:
+        since = n["the source's messages since the last meeting"]
+        with_others = n["destinations of the last message to the candidate"]
+        reached = f"{since:,.0f} since the last to the candidate, which went to {with_others:,.0f}"
+    senders = n["latest who addressed it with the source"]
+    together = "no message to the source went to the candidate, too"
+    if senders:
+        by_last = n["addressed with the source by the last who reached it"]
+        together = (
+            f"by {senders:,.0f} of those who reached the source latest{', the last too' if by_last else ''}"
+        )
+    return {"messages": f"{sent}; {reached}", "addressed together": together}
 
 
 def _gap(usual: float, unit: TimeUnit) -> str:

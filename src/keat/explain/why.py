@@ -151,6 +151,8 @@ def _clauses(x: Scored, pair: PairExplanation) -> dict[str, str]:
     if said is not None:
         level = "high" if said.away > 0 else "low"
         clauses[FEATURES] = f"feature {said.feature} {said.of} was {level} lately ({said.mean:.3g})"
+    if "messages of the source" in n:
+        clauses |= _clauses_of_messages(x, pair)
     return clauses | (_clauses_of_second_edition(x, pair) if "events to answer" in n else {})
 
 
@@ -181,6 +183,28 @@ def _clauses_of_second_edition(x: Scored, pair: PairExplanation) -> dict[str, st
         clauses["item to item"] = (
             f"of those who went on from {pair.led.by} within about {within}, {share:.2g} % went to "
             f"{x.destination}"
+        )
+    return clauses
+
+
+def _clauses_of_messages(x: Scored, pair: PairExplanation) -> dict[str, str]:
+    n, clauses = pair.numbers, dict[str, str]()
+    if n["met before"]:
+        since = round(n["the source's messages since the last meeting"])
+        size = round(n["destinations of the last message to the candidate"])
+        others = f", which reached {size:,}" if size > 1 else ""
+        clauses["messages"] = (
+            f"{x.source} has sent {since:,} message{'s' if since > 1 else ''} since the last to "
+            f"{x.destination}{others}"
+            if since
+            else f"the last message of {x.source} was to {x.destination}{others}"
+        )
+    senders = round(n["latest who addressed it with the source"])
+    if senders:
+        clauses["addressed together"] = (
+            f"{x.destination} was addressed together with {x.source} by the last who reached {x.source}"
+            if n["addressed with the source by the last who reached it"]
+            else f"{x.destination} was addressed together with {x.source} lately"
         )
     return clauses
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from keat.cooccurrence.pair_columns import EDITIONS
+from keat.cooccurrence.pair_columns import USUAL_EDITION
 from keat.models.cawn import CAWN, CAWNConfig
 from keat.models.contract import LearnedLinkModel
 from keat.models.craft import CRAFT, CRAFTConfig
@@ -93,7 +93,7 @@ ARCHITECTURES: dict[str, Architecture] = {
         CAWN, CAWNConfig(kernel="laplacian", alpha=0.0), "CAWN whose edge evidence fades with age"
     ),
     "keat-rank": Architecture(
-        KeatRank, RankConfig(edition=EDITIONS), "fading sums of who met whom, into a small network"
+        KeatRank, RankConfig(edition=USUAL_EDITION), "fading sums of who met whom, into a small network"
     ),
     "jodie": Architecture(JODIE, JODIEConfig(), "a recurrent memory of every node that drifts with time"),
     "ctan": Architecture(CTAN, CTANConfig(), "embeddings that flow between nodes without loss"),

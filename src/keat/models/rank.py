@@ -64,7 +64,9 @@ class RankConfig:
         "for longest are forgotten, and counted.",
     )
     edition: int = setting(
-        1, "Numbers that are read: 2, all there are; 1, without replies, gaps, runs and item to item."
+        1,
+        "Numbers that are read: 1, without replies, gaps, runs and item to item; 2, with them; 3, also those "
+        "of messages to several at one time, as e-mails are.",
     )
     feature_means: bool = setting(
         False,

@@ -13,7 +13,7 @@ import torch
 
 from keat.bandwidth import estimate_sigma
 from keat.clock import Clock
-from keat.cooccurrence.pair_columns import EDITIONS
+from keat.cooccurrence.pair_columns import USUAL_EDITION
 from keat.errors import InputError, unknown_name
 from keat.events import EventStream
 from keat.events.units import clock_of
@@ -126,7 +126,7 @@ def assemble(config: Any, num_nodes: int, feature_dim: int, sigma: float, clock:
     model = kind_of(config)(num_nodes, feature_dim, sigma, config, clock)
     if not has_pair_term(config):
         return model
-    edition = EDITIONS if config.pair_term == "rank" else 1
+    edition = USUAL_EDITION if config.pair_term == "rank" else 1
     known = RankConfig(widths=config.pair_widths, edition=edition)
     pair = KeatRank(num_nodes, feature_dim, sigma, known, clock)
     return WithPairTerm(model, pair)
