@@ -15,7 +15,7 @@ nothing.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -111,11 +111,29 @@ def _best_temperature(parts: Sequence[_Margins], spread: float) -> float:
         return sum(_excess(np.exp(margins * inverse), margins, true) for margins, true in parts)
 
     low, high = math.log(spread / WIDEST), math.log(spread * WIDEST)
-    if slope(low) <= 0:  # the true ones always lead: the surer, the likelier
-        return math.exp(low)
+    if slope(low) <= 0:  # the true ones always lead, or are level with those that do: the surer, the likelier
+        return _least_sure(parts, slope, low, high)
     if slope(high) >= 0:  # logits tell nothing, or the opposite: all shares alike are likeliest
         return math.exp(high)
     return math.exp(float(brentq(slope, low, high, xtol=1e-4)))  # T₊ and T₋ do the rest
+
+
+def _least_sure(parts: Sequence[_Margins], slope: Callable[[float], float], low: float, high: float) -> float:
+    """Where no T is best, one question more is thought of, in which anybody may be the true one: so few
+    questions tell no more than that something else happens less than once in as many."""
+    questions = sum(len(true) for _, true in parts)
+
+    def with_one_more(log_temperature: float) -> float:
+        weights = [np.exp(margins * math.exp(-log_temperature)) for margins, _ in parts]
+        surer = sum(
+            float((_mean(each, margins) - _mean(np.where(margins > LEAST, 1.0, 0.0), margins)).sum())
+            for each, (margins, _) in zip(weights, parts, strict=True)
+        )
+        return slope(log_temperature) + surer / questions
+
+    if with_one_more(low) <= 0 or with_one_more(high) >= 0:
+        return math.exp(low)
+    return math.exp(float(brentq(with_one_more, low, high, xtol=1e-4)))
 
 
 def _best_slopes(parts: Sequence[_Margins], one: Temperature) -> tuple[float, float]:
@@ -166,5 +184,8 @@ def _of_true(values: npt.NDArray[np.floating], true: npt.NDArray[np.int64]) -> n
 
 def _excess(weights: Floats, values: Floats, true: npt.NDArray[np.int64]) -> float:
     """Σ over questions of the mean of ``values`` under the weights minus that of the true candidate."""
-    mean = np.einsum("bc,bc->b", weights, values) / weights.sum(axis=1)
-    return float((mean - _of_true(values, true)).sum())
+    return float((_mean(weights, values) - _of_true(values, true)).sum())
+
+
+def _mean(weights: Floats, values: Floats) -> Floats:
+    return np.asarray(np.einsum("bc,bc->b", weights, values) / weights.sum(axis=1))
