@@ -70,10 +70,10 @@ def computing() -> tuple[float, float]:
     return (sum(fields) - idle) / os.sysconf("SC_CLK_TCK"), sum(own[:4])
 
 
-def measured(part: str, model: str, sizes: Sizes) -> tuple[Rows, float]:
+def measured(part: str, model: str, sizes: Sizes, runs: Path) -> tuple[Rows, float]:
     """The rows of a part, and how many cores others took meanwhile."""
     scratch = Path(tempfile.mkdtemp(prefix="keat-serve-"))
-    load = Load(model, scratch, sizes.payments)
+    load = Load(model, scratch, sizes.payments, runs / model)
     started, (all_before, own_before) = time.perf_counter(), computing()
     rows = PARTS[part](load, sizes, scratch)
     seconds, (every, own) = time.perf_counter() - started, computing()
@@ -108,11 +108,12 @@ def main() -> None:
     lines: list[Line] = []
     if given.ledger is not None and given.ledger.exists():
         lines = [json.loads(line) for line in given.ledger.read_text().splitlines()]
+    runs = Path(tempfile.mkdtemp(prefix="keat-runs-"))
     for model in ("keat-rank", "keat-tgn") if given.model is None else (given.model,):
         for part in given.parts or PARTS:
             if model != "keat-rank" and part not in OF_TGN:
                 continue
-            rows, others = measured(part, model, sizes)
+            rows, others = measured(part, model, sizes, runs)
             for row in rows:
                 line = dict(zip(("what", "measured", "wanted"), row, strict=True))
                 line |= {"model": model, "part": part, "others": f"{others:.2f} cores", "machine": about}
@@ -121,6 +122,7 @@ def main() -> None:
                 if given.ledger is not None:
                     with given.ledger.open("a") as file:
                         file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    shutil.rmtree(runs)
     print(json.dumps(lines) if given.json else f"{about}\n\n{table_of(lines)}")
 
 

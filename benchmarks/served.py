@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -88,10 +89,13 @@ def disk_syncs(folder: Path, number: int = 300) -> Floats:
 class Load:
     """Events for a run of simulated payments; they go on where the last measurement ended."""
 
-    def __init__(self, model: str, folder: Path, payments: int) -> None:
+    def __init__(self, model: str, folder: Path, payments: int, trained: Path) -> None:
+        """A copy in a folder of a run that is trained where it is not there yet."""
         self.stream = simulate_payments(payments, seed=1)
         self.model, self.run = model, folder / model
-        self.train(self.run)
+        if not trained.exists():
+            self.train(trained)
+        shutil.copytree(trained, self.run)
         names = [] if model == "keat-rank" else [f"feature {k + 1}" for k in range(self.stream.feature_dim)]
         features = json.dumps(dict.fromkeys(names, 0.5))
         self._more = f', "features": {features}' if names else ""

@@ -24,7 +24,7 @@ from keat.cooccurrence.pair_reading import (
     _read_pairs,
     _read_source,
 )
-from keat.cooccurrence.pair_records import IN, NONE, OUT, SHELF, Array, Tables, with_room
+from keat.cooccurrence.pair_records import IN, NONE, OUT, SHELF, Array, Tables
 from keat.cooccurrence.past import KernelCooccurrence
 from keat.cooccurrence.successors import FALL, FROM_LONG, FROM_SHORT, FROM_STEPS, shelf_of
 from keat.ops import compiled, compiled_into, frozen
@@ -57,7 +57,7 @@ def read_one_each(past: KernelCooccurrence, src: Ids, dst: Ids, t: Times, observ
         )
         if done == rows:
             break
-        past.tables = with_room(past.tables)
+        past._make_place()
     if event < observed:
         past.observe(src[event:observed], dst[event:observed], t[event:observed])
     return OneEach(of_source, of_pair[:, 0])

@@ -27,10 +27,17 @@ def take_snapshot(run: Path) -> dict[str, object]:
     return {"snapshot": path.name}
 
 
+def _give_way() -> None:
+    """To the service, also where that has a priority which its children would inherit."""
+    if sys.platform == "linux":
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    os.nice(10)
+
+
 def main(arguments: list[str]) -> int:
     """Prints one JSON object; 1 if that is an error."""
     torch.set_num_threads(1)
-    os.nice(10)
+    _give_way()
     try:
         match arguments:
             case ["snapshot", run]:

@@ -100,7 +100,8 @@ function drawAlerts() {
       + `${share(truth.precision)}, between ${share(truth.precision_low)} and ${share(truth.precision_high)} (95 %).`]);
   else said.push(["unknown", truth.labels ? `${count(truth.labels)} labels came, none of an alert.` : "No label has come yet."]);
   if (truth.seconds_to_detection != null)
-    said.push(["none", `Half of what was found was found within ${ago(truth.seconds_to_detection)} of its first event.`]);
+    said.push(["none", `Half of what was found was found ${truth.seconds_to_detection > 0
+      ? `within ${ago(truth.seconds_to_detection)} of` : "at"} its first event.`]);
   byId("drift").replaceChildren(...said.map(([level, sentence]) => {
     const item = made("li", sentence);
     item.dataset.level = level;
