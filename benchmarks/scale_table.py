@@ -45,7 +45,7 @@ def curve_table(lines: Lines) -> str:
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
     ]
     for line in sorted(_observed(lines), key=lambda line: (line["step"], line["events"])):
-        micro = 1e6 * line["observing_processor_seconds"] / line["events"]
+        micro = 1e6 / line["events_per_second"]
         rows.append(
             f"| {line['step'].removeprefix('observe ')} | {line['events']:,} | {line['nodes']:,} | "
             f"{micro:.2f} | {line['events_per_second']:,} | {line['bytes_per_event']:.0f} | "

@@ -11,6 +11,7 @@ import pytest
 
 from keat.disk import typed
 from keat.events import EventStream
+from keat.runs import seen
 from keat.runs.seen import Seen
 
 
@@ -32,6 +33,17 @@ def test_sums_of_rows_do_not_depend_on_pieces() -> None:
     other = replace(stream, dst=np.where(np.arange(400) == 7, (stream.dst + 1) % 50, stream.dst))
     assert whole.known_rows(other) == 0
     assert Seen().known_rows(stream) == 0
+
+
+@pytest.mark.parametrize("block", [1, 7])
+def test_a_long_stream_is_looked_at_block_by_block(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    stream = EventStream.from_arrays(rng.integers(0, 9, 40), rng.integers(0, 9, 40), np.arange(40))
+    at_once = Seen().and_then(stream[:30])
+    monkeypatch.setattr(seen, "BLOCK", block)
+    assert Seen().and_then(stream[:30]) == at_once
+    assert at_once.known_rows(stream) == 30
+    assert at_once.known_rows(stream[1:30]) == 0
 
 
 KEPT = Seen(5, 70, (0, 3), ((0, 0), (1, 2)), (2**64 - 1, 3))

@@ -23,6 +23,7 @@ from studies import (
     fading,
     fading_meter,
     node_labels,
+    parallel_training,
     rank_groups,
     rank_training,
     trade,
@@ -36,6 +37,9 @@ FADING = StudyLedger(RESULTS / "fading.jsonl", FadingCell, FadingFound)
 METER = StudyLedger(RESULTS / "fading_meter.jsonl", fading_meter.MeterCell, fading_meter.MeterFound)
 LABELS = StudyLedger(RESULTS / "node_labels.jsonl", node_labels.LabelCell, node_labels.LabelFound)
 GROUPS = StudyLedger(RESULTS / "rank_groups.jsonl", rank_groups.GroupCell, rank_groups.GroupFound)
+WORKERS = StudyLedger(
+    RESULTS / "parallel_training.jsonl", parallel_training.WorkersCell, parallel_training.WorkersFound
+)
 TRAINING = StudyLedger(
     RESULTS / "rank_training.jsonl", rank_training.TrainingCell, rank_training.TrainingFound
 )
@@ -49,6 +53,7 @@ REPORTS: dict[str, tuple[StudyLedger[Any, Any], Callable[[Any], str]]] = {
     "fading": (FADING, fading.report),
     "fading_meter": (METER, fading_meter.report),
     "node_labels": (LABELS, node_labels.report),
+    "parallel_training": (WORKERS, parallel_training.report),
     "rank_groups": (GROUPS, rank_groups.report),
     "rank_training": (TRAINING, rank_training.report),
     "trade": (TRADE, trade.report),

@@ -92,7 +92,8 @@ class KernelCooccurrence:
         return int(np.abs(np.log(self.widths / self.sigma)).argmin())
 
     def clear(self) -> None:
-        """Forget every event."""
+        """Forget every event, before there is room for others: both at once may not fit."""
+        self.__dict__.pop("tables", None)
         self.tables = empty_tables(
             self.num_nodes,
             self.widths,

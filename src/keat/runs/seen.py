@@ -21,6 +21,7 @@ from keat.events import EventStream
 Words = npt.NDArray[np.uint64]
 BASES = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], dtype=np.uint64)  # odd: each has an inverse
 WORD = 1 << 64
+BLOCK = 1 << 20  # rows looked at together
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Seen:
         """What has been seen when one more piece has."""
         if len(events) == 0:
             return self
-        added = _sums(events)[-1]
+        added = _sums(events, [len(events)])[len(events)]
         total = tuple(
             (before + int(more) * pow(int(base), self.rows, WORD)) % WORD
             for before, more, base in zip(self.total, added, BASES, strict=True)
@@ -62,15 +63,15 @@ class Seen:
     def known_rows(self, events: EventStream) -> int:
         """How many rows at the start of ``events`` have been seen: the file that has grown since, or a piece
         that is sent again."""
-        sums = _sums(events)
+        lengths = [self.rows - first for first in self.starts]
+        sums = _sums(events, [len(events), *(length for length in lengths if length <= len(events))])
         ends = (*self.starts[1:], self.rows)
         sums_at_ends = (*self.sums[1:], self.total)
-        for first, before in zip(self.starts, self.sums, strict=True):
-            length = self.rows - first
+        for first, length, before in zip(self.starts, lengths, self.sums, strict=True):
             if length <= len(events) and self._same(sums[length], before, self.total, first):
                 return length
             for end, until in zip(ends, sums_at_ends, strict=True):
-                if end - first == len(events) and self._same(sums[-1], before, until, first):
+                if end - first == len(events) and self._same(sums[len(events)], before, until, first):
                     return len(events)
         return 0
 
@@ -82,14 +83,26 @@ class Seen:
         )
 
 
-def _sums(events: EventStream) -> Words:
-    """Sums (n + 1, 2) of the rows up to each position."""
+def _sums(events: EventStream, ends: Sequence[int]) -> dict[int, Words]:
+    """Sums (2,) of the rows before each of these positions. Some rows at a time: a stream may be larger than
+    memory."""
+    found: dict[int, Words] = {}
+    total = np.zeros(len(BASES), dtype=np.uint64)
+    for first in range(0, max(len(events), 1), BLOCK):
+        sums = total + _running_sums(events[first : first + BLOCK], first)
+        found |= {end: sums[end - first] for end in ends if first <= end < first + len(sums)}
+        total = sums[-1]
+    return found
+
+
+def _running_sums(events: EventStream, first: int) -> Words:
+    """Sums (n + 1, 2) of the rows up to each position, of rows that begin at position ``first``."""
     numbers = _numbers(events)
     sums = np.zeros((len(events) + 1, len(BASES)), dtype=np.uint64)
     with np.errstate(over="ignore"):
         for place, base in enumerate(BASES):
-            powers = np.ones(len(events), dtype=np.uint64)
-            powers[1:] = base
+            powers = np.full(len(events), base, dtype=np.uint64)
+            powers[:1] = pow(int(base), first, WORD)
             sums[1:, place] = np.cumsum(numbers[:, place] * np.cumprod(powers))
     return sums
 

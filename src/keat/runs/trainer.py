@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -116,6 +117,7 @@ def train_spec(
     read_version(folder)  # before the work: what was seen is damaged, or can be replaced
     play = train_run if workers == 1 else partial(train_in_parallel, workers=workers)
     trained = play(spec, data, folder, resume=resume, device=device, watchers=watchers)
+    gc.collect()  # the model that was trained has seen as much as the one that is opened now
     run = open_trained(folder, trained.file, device)
     run.epochs_now = len(trained.reports)
     if isinstance(data, Dataset):
