@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,10 +25,11 @@ from keat.datasets.payments import FEATURES
 from keat.events import EventStream
 from keat.experiments.provenance import provenance
 from keat.models.registry import LINK_MODELS, build_model
+from keat.models.tgn_config import TGNConfig
 from keat.state import zeros
 
 BLOCK = 4096  # events observed at once
-CONFIGS = {**WITH_SIZES, "keat-tgn": replace(WITH_SIZES["tgn"], kernel="laplacian")}
+CONFIGS = {**WITH_SIZES, "keat-tgn": TGNConfig(dim=32, kernel="laplacian")}
 KNOWN = 100_000  # of the first events, from which σ of a model that only observes is estimated
 Found = dict[str, Any]
 
