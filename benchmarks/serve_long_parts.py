@@ -108,7 +108,7 @@ def overload(load: Load, sizes: Sizes, scratch: Path) -> Rows:  # noqa: ARG001
             f"other statuses {', '.join(map(str, sorted(others))) or 'none'}",
             "no other status",
         ),
-        ("accepted in either half", " | ".join(halves), "as one"),
+        ("accepted in either half", "; ".join(halves), "as one"),
         ("memory before and after overload", f"{before:,.0f} and {memory:,.0f} MB", "bounded"),
         (
             "acknowledged, and not in the log after kill -9",
