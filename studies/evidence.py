@@ -20,7 +20,8 @@ from keat.experiments.recipe import load_recipe
 from keat.experiments.statistics import paired_difference
 from studies.study import RESULTS, table
 
-ATTRIBUTES, LINKS = "table-evidence", "table-evidence-links"
+ATTRIBUTES, LINKS, LATE = "table-evidence", "table-evidence-links", "table-evidence-late"
+TOLD = {ATTRIBUTES: "attribute", LINKS: "links", LATE: "attribute"}
 SEEDS = 20  # of a row, at most
 QUERY, NEIGHBOR, FIXED = "TGN, Δ query", "TGN, Δ neighbor", "TGN, Δ query, φ fixed"
 SPREADS = (  # (recipe, data, plain row, what is added)
@@ -30,7 +31,10 @@ SPREADS = (  # (recipe, data, plain row, what is added)
     (LINKS, "bitcoin_otc", NEIGHBOR, "Laplacian"),
     (ATTRIBUTES, "us_flights", "TGAT", "learned width"),
     (ATTRIBUTES, "icews14", "TGAT", "learned width"),
+    (ATTRIBUTES, "icews14", "TGAT", "gated"),
     (ATTRIBUTES, "bitcoin_otc", "TGAT", "learned width"),
+    (LATE, "us_flights_late", "TGAT", "Laplacian"),
+    (LATE, "us_flights_late", "TGAT", "learned width"),
 )
 WITH, BARE = ("bitcoin_otc", QUERY), ("bitcoin_otc_bare", QUERY)
 LAPLACIAN = " + Laplacian"
@@ -82,7 +86,7 @@ def ratio_of_spreads(
 
 
 def report(ledger: Path) -> str:
-    results = {name: results_of(ledger, name) for name in (ATTRIBUTES, LINKS)}
+    results = {name: results_of(ledger, name) for name in TOLD}
     return "\n".join([*_spreads(results), "", *_questions(results[LINKS])])
 
 
@@ -93,9 +97,8 @@ def _spreads(results: dict[str, Results]) -> list[str]:
         seeds = sorted(ours.keys() & theirs.keys())
         if len(seeds) > 2:
             numbers = ratio_of_spreads([ours[seed] for seed in seeds], [theirs[seed] for seed in seeds])
-            what = "links" if name == LINKS else "attribute"
             told = "{:.2f} [{:.2f}, {:.2f}]".format(*numbers)
-            rows.append([f"{data}, {what}", plain, kernel, str(len(seeds)), told])
+            rows.append([f"{data}, {TOLD[name]}", plain, kernel, str(len(seeds)), told])
     return table(["data", "model", "kernel", "seeds", "standard deviation, with over without"], rows)
 
 

@@ -21,7 +21,7 @@ RECIPES: dict[str, tuple[str, ...]] = {  # whose runs a page tells of
     "ablations": ("table-modulation", "figure-width", "table-time-encodings", "table-jodie", "table-kernels"),
     "board": ("table-board",),
     "backbones": ("uci-backbones", "uci-readings", "wikipedia-readings"),
-    "evidence": ("table-evidence", "table-evidence-links"),
+    "evidence": ("table-evidence", "table-evidence-links", "table-evidence-late"),
     "kernels": ("table-kernels", "table-link", "table-released", "table-rank"),
     "rank": ("table-rank", "rank-parts", "rank-training", "uci-cooccurrence", "wikipedia-cooccurrence"),
     "rank_editions": ("rank-editions", "table-rank"),

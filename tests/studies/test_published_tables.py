@@ -20,6 +20,7 @@ from studies import (
     defaults,
     demo,
     dgraphfin,
+    drift,
     fading,
     fading_meter,
     node_labels,
@@ -33,6 +34,7 @@ CLOCKS = StudyLedger(RESULTS / "coarse_clocks.jsonl", coarse_clocks.ClockCell, c
 DEFAULTS = StudyLedger(RESULTS / "defaults.jsonl", defaults.DefaultsCell, defaults.DefaultsFound)
 DEMO = StudyLedger(RESULTS / "demo.jsonl", demo.DemoCell, demo.DemoFound)
 CONTACTS = StudyLedger(RESULTS / "dgraphfin.jsonl", dgraphfin.ContactsCell, dgraphfin.ContactsFound)
+DRIFT = StudyLedger(RESULTS / "drift.jsonl", drift.DriftCell, drift.DriftFound)
 FADING = StudyLedger(RESULTS / "fading.jsonl", FadingCell, FadingFound)
 METER = StudyLedger(RESULTS / "fading_meter.jsonl", fading_meter.MeterCell, fading_meter.MeterFound)
 LABELS = StudyLedger(RESULTS / "node_labels.jsonl", node_labels.LabelCell, node_labels.LabelFound)
@@ -50,6 +52,7 @@ REPORTS: dict[str, tuple[StudyLedger[Any, Any], Callable[[Any], str]]] = {
     "defaults": (DEFAULTS, defaults.report),
     "demo": (DEMO, demo.report),
     "dgraphfin": (CONTACTS, dgraphfin.report),
+    "drift": (DRIFT, drift.report),
     "fading": (FADING, fading.report),
     "fading_meter": (METER, fading_meter.report),
     "node_labels": (LABELS, node_labels.report),
