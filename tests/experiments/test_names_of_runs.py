@@ -45,6 +45,11 @@ READ_OTHERWISE = {  # of a recipe that reads files with features or labels, by w
         "us_flights_late",
     ): "822512926d74b19648c10a6d?latest=200000&features=f_delay%2Cf_pre_distance"
     "&known_after=f_delay%3D10800&scale=true&target=f_delay%3E15",
+    (
+        "table-evidence-late",
+        "us_flights_month",
+    ): "7b3b81752a3b37f4da45daac?features=f_delay%2Cf_pre_distance"
+    "&known_after=f_delay%3D10800&scale=true&target=f_delay%3E15",
     ("table-evidence-links", "bitcoin_otc"): "f99c9b7ecb4a2b76dac0455e?features=rating&scale=true",
     ("table-evidence-links", "bitcoin_otc_bare"): FINGERPRINTS["bitcoin_otc"],
     ("table-board", "uci"): "531033ba23455af27df8f876?latest=20000",
@@ -82,7 +87,7 @@ DIGESTS = {  # of the names of all runs of a recipe, in their order, as they wer
     "table-dgraphfin": "7aaf4dd4caca8ccd",
     "table-dyglib": "bd275e81d3b56b88",
     "table-evidence": "05d98dc068579acd",
-    "table-evidence-late": "e8b5a31237a6b5e1",
+    "table-evidence-late": "01cc06381edef4c8",
     "table-evidence-links": "1b28813d9cf9b00d",
     "table-flight": "98010a79f849fe58",
     "table-jodie": "bd57d6fecbc988cc",
@@ -150,6 +155,6 @@ def test_fingerprints_are_what_they_were(data: str, shared_file: FindFile) -> No
 @pytest.mark.parametrize(("name", "data"), READ_OTHERWISE)
 @pytest.mark.filterwarnings("ignore::keat.errors.Notice")
 def test_fingerprints_of_what_is_read_otherwise(name: str, data: str, shared_file: FindFile) -> None:
-    file = shared_file(f"{data.removesuffix('_bare').removesuffix('_late')}.parquet")
+    file = shared_file(f"{data.removesuffix('_bare').removesuffix('_late').removesuffix('_month')}.parquet")
     (job, *_) = load_recipe(name).jobs({data: str(file)}, seeds=1)
     assert job.fingerprint() == READ_OTHERWISE[name, data]
