@@ -41,7 +41,7 @@ EVENTS = [
     ("beyond 64 bits", f"p1,p2,{2**63},3", "data row 2: 9.223372036854776e+18 does not fit 64-bit integers"),
     ("no time", "p1,p2,,3", "column 'time', data row 2: the value is missing; every event needs a time"),
     ("a word", "p1,p2,soon,3", "column 'time', data row 2: 'soon' is not a time"),
-    ("a date", "p1,p2,2024-01-05,3", "column 'time', data row 2: '2024-01-05' is not a time"),
+    ("a date", "p1,p2,2024-01-05,3", "data row 2: '2024-01-05' is not written as the times before it are"),
 ]
 
 
