@@ -46,7 +46,7 @@ class Running(NamedTuple):
     ) -> Reply:
         """Bytes and text are sent as they are, everything else as JSON."""
         sent = body if isinstance(body, bytes | str | None) else json.dumps(body)
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=180)
         try:
             connection.request(method, path, sent, {"Content-Type": JSON} if headers is None else headers)
             response = connection.getresponse()
